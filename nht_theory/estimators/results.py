@@ -1,0 +1,140 @@
+"""What the estimators return: frozen values that know their units, method and uncertainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nht_theory.conventions import Regime, Thresholds
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A closed interval with its coverage (0.95: a 95 % interval) and the method that made it."""
+
+    low: float
+    high: float
+    coverage: float
+    method: str
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        value: the point estimate.
+        interval: its interval, or None where the method gives none (the reason is in ``method``).
+        standard_error: in the unit of ``value``, or None.
+        n: number of observations (evaluations, or independent runs) it rests on.
+        unit: "per step of V", "step", "V", "1" ...
+        method: how it was obtained, in words.
+        left_out: what was not used and why.
+    """
+
+    value: float
+    unit: str
+    method: str
+    n: int
+    interval: Interval | None = None
+    standard_error: float | None = None
+    left_out: tuple[str, ...] = ()
+
+
+class Unavailable(StrEnum):
+    """Why an estimate does not exist: named outcomes, never a silent number."""
+
+    NO_COLUMN = "not logged"
+    NEVER_REACHED = "the event was not reached"
+    TOO_FEW_POINTS = "fewer evaluations than parameters"
+    FLAT = "the series does not change"
+    GROWING = "the norm grows over the window"
+    AT_BOUND = "a fitted parameter sits at its bound"
+    NOT_CONVERGED = "the fit did not converge"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """An estimate that could not be made, and why."""
+
+    reason: Unavailable
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """When a metric first reaches its threshold and stays there.
+
+    Attributes:
+        column: canonical column of the metric.
+        threshold: level that counts as reached.
+        persistence: evaluations for which it must hold.
+        step: first evaluation at or above the level; None when right-censored.
+        earlier_step: last evaluation before ``step`` (the event lies in
+            (earlier_step, step]), or, when right-censored, the last step that was seen.
+    """
+
+    column: str
+    threshold: float
+    persistence: int
+    step: int | None
+    earlier_step: int
+
+    @property
+    def censored(self) -> bool:
+        """Whether the event had not happened at the last evaluation."""
+        return self.step is None
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """Everything that was estimated of one run.
+
+    Attributes:
+        run: name of the run.
+        thresholds: at which the transitions were read.
+        memorization, generalization: the two crossings (None where the metric is not logged).
+        contraction_rate: gamma_V per step between the two, or over the descent after the peak.
+        efficiency: c = gamma_V / (2 eta lambda), dimensionless.
+        squared_norm_memorization: V at memorisation, with the interval that the grid leaves.
+        squared_norm_generalization: V_star, V at generalisation.
+        squared_norm_peak, squared_norm_final: over the run.
+        regime: label from the trajectory alone.
+    """
+
+    run: str
+    thresholds: Thresholds
+    memorization: Crossing | None
+    generalization: Crossing | None
+    contraction_rate: Estimate | Missing
+    efficiency: Estimate | Missing
+    squared_norm_memorization: Estimate | Missing
+    squared_norm_generalization: Estimate | Missing
+    squared_norm_peak: Estimate | Missing
+    squared_norm_final: Estimate | Missing
+    regime: Regime
+
+    @property
+    def memorization_step(self) -> int | None:
+        """First evaluation at which the run has memorised; None if never or not logged."""
+        return None if self.memorization is None else self.memorization.step
+
+    @property
+    def generalization_step(self) -> int | None:
+        """First evaluation at which the run generalises; None if never or not logged."""
+        return None if self.generalization is None else self.generalization.step
+
+    @property
+    def censored(self) -> bool:
+        """Whether the run had not generalised at its last evaluation (or logs no such metric)."""
+        return self.generalization_step is None
+
+    @property
+    def delay(self) -> int | None:
+        """Steps from memorisation to generalisation; None if either is missing."""
+        if self.memorization_step is None or self.generalization_step is None:
+            return None
+        return self.generalization_step - self.memorization_step

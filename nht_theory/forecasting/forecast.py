@@ -1,0 +1,56 @@
+"""What a forecast is: when, how surely, on what basis, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nht_theory.estimators.results import Interval
+
+
+class Basis(StrEnum):
+    """On what a forecast stands (THEORY.md section 10)."""
+
+    LAW = "law"
+    EMPIRICAL = "empirical"
+    REFUSED = "refused"
+
+
+class Stage(StrEnum):
+    """What was known when the forecast was made."""
+
+    BEFORE_TRAINING = "before training"
+    MEMORIZATION = "memorisation"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """When a run is expected to generalise.
+
+    Attributes:
+        run: name of the run or configuration.
+        stage: what was known.
+        made_at: step at which it was made; nothing later was used.
+        basis: law, empirical or refused.
+        median: expected generalisation step, None when refused.
+        interval: the 90 % interval of that step.
+        probability_within_budget: that the switch comes before training ends, where the budget
+            is known.
+        reason: why this basis, or why refused.
+        remedy: what would make a forecast possible, when refused.
+        calibration: names of the runs it was calibrated on.
+        method: which model, with its free parameters.
+    """
+
+    run: str
+    stage: Stage
+    made_at: int
+    basis: Basis
+    median: float | None
+    interval: Interval | None
+    probability_within_budget: float | None
+    reason: str
+    remedy: str
+    calibration: tuple[str, ...]
+    method: str

@@ -1,0 +1,88 @@
+"""What a test of a claim is, and what it may conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nht_theory.conventions import VerdictKind
+from nht_theory.estimators.results import Interval, RunEstimate
+from nht_theory.runs.study import Study
+
+
+@dataclass(frozen=True, eq=False)
+class StudyEstimates:
+    """A study with the estimates of its distinct runs, in the same order."""
+
+    study: Study
+    estimates: tuple[RunEstimate, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one test.
+
+    Attributes:
+        prediction: name of the claim tested.
+        verdict: supported, refuted, inconclusive or not applicable.
+        statistic: value of the test statistic, None when not applicable.
+        statistic_name: what it is ("c = gamma_V/(2 eta lambda), median over runs").
+        interval: of the statistic.
+        p_value: of the test, before the Holm correction.
+        n: independent runs that entered.
+        n_censored: of these, how many were right-censored.
+        rule: the sentence that decided.
+        details: counter-examples by name, sensitivities, the excluded runs.
+    """
+
+    prediction: str
+    verdict: VerdictKind
+    statistic: float | None
+    statistic_name: str
+    interval: Interval | None
+    p_value: float | None
+    n: int
+    n_censored: int
+    rule: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One claim of the paper and the test that judges it.
+
+    Attributes:
+        name: short identifier (``law``, ``P1``).
+        claim: the claim, paraphrased.
+        needs: what a study must hold for the test to apply.
+        rule: how the verdict follows from the statistic.
+        references: papers, by citation key or arXiv number.
+        judge: the test.
+    """
+
+    name: str
+    claim: str
+    needs: str
+    rule: str
+    references: tuple[str, ...]
+    judge: Callable[[StudyEstimates], Verdict]
+
+
+def not_applicable(prediction: str, missing: str) -> Verdict:
+    """The verdict of a test whose needs a study does not meet.
+
+    Example:
+        >>> not_applicable("P1", "needs at least three weight decays").verdict.value
+        'not applicable'
+    """
+    return Verdict(
+        prediction=prediction,
+        verdict=VerdictKind.NOT_APPLICABLE,
+        statistic=None,
+        statistic_name="",
+        interval=None,
+        p_value=None,
+        n=0,
+        n_censored=0,
+        rule=missing,
+    )

@@ -1,0 +1,47 @@
+"""Canonical column names of a run's log: the one place where they are spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+STEP = "step"
+TRAIN_LOSS = "train_loss"
+TRAIN_ACCURACY = "train_accuracy"
+HELDOUT_LOSS = "heldout_loss"
+HELDOUT_ACCURACY = "heldout_accuracy"
+SHORTCUT_ACCURACY = "shortcut_accuracy"
+CONFLICT_ACCURACY = "conflict_accuracy"
+WORST_GROUP_ACCURACY = "worst_group_accuracy"
+SQUARED_NORM = "squared_norm"
+DECAY = "decay"
+"""First term of the one-step identity: 1 - a^2 weighted by the decayed share of V."""
+ALIGNMENT = "alignment"
+"""Second term of the one-step identity: 2 eta a <theta, u> / V."""
+UPDATE_SQUARED_NORM = "update_squared_norm"
+"""||u||^2, from which the third term, -eta^2 ||u||^2 / V, follows."""
+LEARNING_RATE = "learning_rate"
+WEIGHT_DECAY = "weight_decay"
+
+GROUP_SEPARATOR = "/"
+"""``squared_norm/head`` is the squared norm of the parameter group ``head``."""
+
+
+def of_group(column: str, group: str) -> str:
+    """Name of a column restricted to one parameter group.
+
+    Example:
+        >>> of_group(SQUARED_NORM, "head")
+        'squared_norm/head'
+    """
+    return f"{column}{GROUP_SEPARATOR}{group}"
+
+
+def groups_of(column: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Groups for which ``names`` holds ``column``, in their order.
+
+    Example:
+        >>> groups_of(SQUARED_NORM, ["step", "squared_norm", "squared_norm/head"])
+        ('head',)
+    """
+    prefix = column + GROUP_SEPARATOR
+    return tuple(name[len(prefix):] for name in names if name.startswith(prefix))
