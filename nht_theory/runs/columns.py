@@ -44,4 +44,4 @@ def groups_of(column: str, names: Iterable[str]) -> tuple[str, ...]:
         ('head',)
     """
     prefix = column + GROUP_SEPARATOR
-    return tuple(name[len(prefix):] for name in names if name.startswith(prefix))
+    return tuple(name[len(prefix) :] for name in names if name.startswith(prefix))
