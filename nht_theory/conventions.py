@@ -20,9 +20,9 @@ class DecayForm(StrEnum):
     """How the weight decay coefficient enters an update."""
 
     DECOUPLED = "decoupled"
-    """theta <- (1 - eta*lambda) theta - eta*u: AdamW, Lion, Muon, SGD without momentum in PyTorch."""
+    """theta <- (1 - eta*lambda) theta - eta*u: AdamW, Lion, Muon, PyTorch SGD without momentum."""
     L2_PENALTY = "l2_penalty"
-    """Loss + lambda*||theta||^2, so the gradient gains 2*lambda*theta (arXiv 2603.07323, eq. 2)."""
+    """Loss + lambda*||theta||^2: the gradient gains 2*lambda*theta (arXiv 2603.07323, eq. 2)."""
     COUPLED = "coupled"
     """The gradient gains w*theta before momentum or preconditioning: PyTorch's SGD and Adam."""
 

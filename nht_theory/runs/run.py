@@ -16,8 +16,6 @@ from nht_theory.errors import InputError
 from nht_theory.runs import columns
 
 Series = NDArray[np.float64]
-_NO_COLUMNS: Mapping[str, Series] = MappingProxyType({})
-_NO_EXTRA: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Hyperparameters:
     parameter_count: int | None = None
     seed: int | None = None
     task: str | None = None
-    extra: Mapping[str, object] = _NO_EXTRA
+    extra: Mapping[str, object] = field(default_factory=dict)
 
     def configuration(self) -> tuple[tuple[str, str], ...]:
         """Everything but the seed and the budget, as sorted (name, value) pairs: runs that share
@@ -121,7 +119,7 @@ class Run:
     name: str
     source: Path
     steps: NDArray[np.int64]
-    values: Mapping[str, Series] = _NO_COLUMNS
+    values: Mapping[str, Series] = field(default_factory=dict)
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     recorded: RecordedEvents | None = None
     groups: tuple[ParameterGroup, ...] = ()

@@ -1,0 +1,1 @@
+"""An optimiser and its schedule as the theory sees them: shrink factor, clock, floor."""
