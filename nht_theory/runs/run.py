@@ -11,9 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nht_theory.checkpoints.groups import ParameterGroup
 from nht_theory.conventions import DecayForm
 from nht_theory.errors import InputError
 from nht_theory.runs import columns
+
+__all__ = ["Hyperparameters", "ParameterGroup", "RecordedEvents", "Run", "Series"]
 
 Series = NDArray[np.float64]
 
@@ -77,26 +80,6 @@ class RecordedEvents:
     squared_norm_memorization: float | None = None
     squared_norm_generalization: float | None = None
     squared_norm_final: float | None = None
-
-
-@dataclass(frozen=True)
-class ParameterGroup:
-    """A set of parameters whose norm is followed on its own.
-
-    Attributes:
-        name: as it appears after ``squared_norm/``.
-        partition: ``layer`` (embedding, layers, head: a partition of all parameters),
-            ``decay`` (decayed and not_decayed: another) or ``normalization`` (scale_invariant).
-        parameter_names: names of the tensors.
-        parameter_count: number of scalars.
-        depth: place from the input (0) to the output; None outside the ``layer`` partition.
-    """
-
-    name: str
-    partition: str
-    parameter_names: tuple[str, ...]
-    parameter_count: int
-    depth: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

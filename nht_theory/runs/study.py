@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs.run import Run
 
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Something that was found and not used, with the reason."""
-
-    file: str
-    reason: str
+__all__ = ["LeftOut", "Merge", "Study"]
 
 
 @dataclass(frozen=True)
