@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nht_theory.conventions import Regime, Thresholds
+from nht_theory.conventions import DEFAULT_THRESHOLDS, Regime, Thresholds
 from nht_theory.inference.results import Estimate, Interval, Missing, Unavailable
+from nht_theory.runs.run import Run
+from nht_theory.runs.study import Study
 
 __all__ = [
     "Crossing",
@@ -13,6 +16,7 @@ __all__ = [
     "Interval",
     "Missing",
     "RunEstimate",
+    "StudyEstimates",
     "Unavailable",
 ]
 
@@ -91,3 +95,16 @@ class RunEstimate:
         if self.memorization_step is None or self.generalization_step is None:
             return None
         return self.generalization_step - self.memorization_step
+
+
+@dataclass(frozen=True, eq=False)
+class StudyEstimates:
+    """A study with the estimates of its distinct runs, in the same order."""
+
+    study: Study
+    estimates: tuple[RunEstimate, ...]
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
+
+    def pairs(self) -> Iterator[tuple[Run, RunEstimate]]:
+        """Each distinct run with its estimate."""
+        return zip(self.study.runs, self.estimates, strict=True)

@@ -52,6 +52,9 @@ class Unavailable(StrEnum):
     GROWING = "the norm grows over the window"
     AT_BOUND = "a fitted parameter sits at its bound"
     NOT_CONVERGED = "the fit did not converge"
+    NOT_FINITE = "too few finite, positive values"
+    NO_DECAY_RATE = "no pure-decay rate to compare with"
+    ONE_SIDED = "only one side of the comparison was seen"
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,36 @@ class Missing:
 
     reason: Unavailable
     detail: str = ""
+
+
+class Alternative(StrEnum):
+    """Which departure from the null hypothesis a test looks for."""
+
+    TWO_SIDED = "two-sided"
+    GREATER = "greater"
+    LESS = "less"
+
+
+@dataclass(frozen=True)
+class HypothesisTest:
+    """The outcome of one test of a null hypothesis.
+
+    Attributes:
+        statistic: value of the test statistic.
+        statistic_name: what it is ("Page's L").
+        p_value: probability, under the null, of a statistic at least as extreme.
+        n: independent observations (or blocks) that entered.
+        alternative: the departure that counted as extreme.
+        method: how the p-value was obtained, in words.
+        interval: of the quantity the statistic estimates, where the method gives one.
+        references: keys of :data:`nht_theory.inference.references.REFERENCES`.
+    """
+
+    statistic: float
+    statistic_name: str
+    p_value: float
+    n: int
+    alternative: Alternative
+    method: str
+    interval: Interval | None = None
+    references: tuple[str, ...] = ()

@@ -6,16 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nht_theory.conventions import VerdictKind
-from nht_theory.estimators.results import Interval, RunEstimate
-from nht_theory.runs.study import Study
+from nht_theory.estimators.results import Interval, StudyEstimates
 
-
-@dataclass(frozen=True, eq=False)
-class StudyEstimates:
-    """A study with the estimates of its distinct runs, in the same order."""
-
-    study: Study
-    estimates: tuple[RunEstimate, ...]
+__all__ = ["Prediction", "StudyEstimates", "Verdict", "not_applicable"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,123 @@
+"""V at the moments the law speaks of: at memorisation, at generalisation, peak, end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nht_theory.estimators.results import Crossing, Estimate, Interval, Missing, Unavailable
+from nht_theory.runs import columns
+from nht_theory.runs.run import Run, Series
+
+UNIT = "V"
+
+
+def usable(squared_norm: Series) -> np.ndarray:
+    """Where V is finite and positive, so that ln V exists; booleans, shape [n]."""
+    positive: np.ndarray = np.isfinite(squared_norm) & (squared_norm > 0)
+    return positive
+
+
+def squared_norm_at(run: Run, event: Crossing | None) -> Estimate | Missing:
+    """V when a metric crossed its threshold, with the interval that the evaluation grid leaves.
+
+    ln V is interpolated between the two evaluations around the crossing, at the place where the
+    metric, interpolated linearly, passes its threshold: V at the first evaluation after the
+    event moves with the grid, by a third between grids of 10 and 500 steps on the same run. The
+    interval holds both evaluations, within which V lies whenever it is monotone between them.
+
+    Source: THEORY.md section 8; derived here.
+
+    Example:
+        >>> run = Run("r", None, np.array([0, 100]), {"train_accuracy": np.array([0.0, 1.0]),
+        ...           "squared_norm": np.array([100.0, 50.0])})
+        >>> at = squared_norm_at(run, Crossing("train_accuracy", 0.5, 1, 100, 0))
+        >>> round(at.value, 3), at.interval.low, at.interval.high
+        (70.711, 50.0, 100.0)
+    """
+    if event is None:
+        return Missing(Unavailable.NO_COLUMN, "the metric that defines the event")
+    if not run.has(columns.SQUARED_NORM):
+        return Missing(Unavailable.NO_COLUMN, columns.SQUARED_NORM)
+    if event.step is None:
+        return Missing(
+            Unavailable.NEVER_REACHED, f"{event.column} >= {event.threshold} by {run.steps[-1]}"
+        )
+    keep = usable(run.squared_norm) & np.isfinite(run.column(event.column))
+    steps, metric = run.steps[keep], run.column(event.column)[keep]
+    squared_norm = run.squared_norm[keep]
+    after = np.searchsorted(steps, event.step)
+    if after == len(steps) or steps[after] != event.step:
+        return Missing(Unavailable.NOT_FINITE, f"V at step {event.step}")
+    if after == 0 or steps[after - 1] != event.earlier_step:
+        value = float(squared_norm[after])
+        return Estimate(value, UNIT, f"V at step {event.step}; no V before the event", 1)
+    before = after - 1
+    share = (event.threshold - metric[before]) / (metric[after] - metric[before])
+    ends = squared_norm[[before, after]]
+    value = float(ends[0] * (ends[1] / ends[0]) ** share)
+    return Estimate(
+        value=value,
+        unit=UNIT,
+        method=f"ln V interpolated where {event.column} passes {event.threshold} between steps "
+        f"{event.earlier_step} and {event.step}",
+        n=2,
+        interval=Interval(
+            float(ends.min()),
+            float(ends.max()),
+            1.0,
+            "the two evaluations around the event (V monotone between them)",
+        ),
+    )
+
+
+def peak(run: Run, since: int = 0) -> Estimate | Missing:
+    """Largest V from step ``since`` on."""
+    return _extreme(run, since, "peak")
+
+
+def final(run: Run) -> Estimate | Missing:
+    """V at the last evaluation that logs it."""
+    return _extreme(run, 0, "final")
+
+
+def _extreme(run: Run, since: int, which: str) -> Estimate | Missing:
+    if not run.has(columns.SQUARED_NORM):
+        return Missing(Unavailable.NO_COLUMN, columns.SQUARED_NORM)
+    keep = usable(run.squared_norm) & (run.steps >= since)
+    steps, series = run.steps[keep], run.squared_norm[keep]
+    if not steps.size:
+        return Missing(Unavailable.NOT_FINITE, f"V from step {since} on")
+    place = int(np.argmax(series)) if which == "peak" else -1
+    dropped = int((~usable(run.squared_norm)).sum())
+    return Estimate(
+        value=float(series[place]),
+        unit=UNIT,
+        method=f"{'largest V, at' if which == 'peak' else 'V at the last evaluation,'} step "
+        f"{steps[place]}",
+        n=int(steps.size),
+        left_out=(f"{dropped} evaluations without finite, positive V",) if dropped else (),
+    )
+
+
+def plateau(run: Run, share: float = 0.1) -> Estimate | Missing:
+    """Median V over the last ``share`` of the evaluations (at least three).
+
+    Example:
+        >>> run = Run("r", None, np.arange(30), {"squared_norm": np.repeat([9.0, 2.0], 15)})
+        >>> plateau(run).value
+        2.0
+    """
+    if not run.has(columns.SQUARED_NORM):
+        return Missing(Unavailable.NO_COLUMN, columns.SQUARED_NORM)
+    series = run.squared_norm[usable(run.squared_norm)]
+    count = max(3, round(share * series.size))
+    if series.size < count:
+        return Missing(Unavailable.TOO_FEW_POINTS, f"{series.size} evaluations of V")
+    tail = series[-count:]
+    return Estimate(
+        float(np.median(tail)),
+        UNIT,
+        f"median V over the last {count} evaluations",
+        count,
+        Interval(float(tail.min()), float(tail.max()), 1.0, "range over those evaluations"),
+    )
