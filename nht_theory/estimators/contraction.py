@@ -53,21 +53,43 @@ def rate_window(
 
 
 def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
-    """gamma_V over a window: minus the least-squares slope of ln V on the step.
+    """gamma_V over a window, refused where the norm does not contract.
+
+    Returns:
+        :func:`signed_rate` where it is positive; otherwise Missing(GROWING), with what was
+        measured in the detail.
+
+    Source: THEORY.md section 8.
+
+    Example:
+        >>> steps = np.arange(0, 1001, 100)
+        >>> run = Run("r", None, steps, {"squared_norm": 5.0 * np.exp(0.002 * steps)})
+        >>> contraction_rate(run, Window(0, 1000, "whole run")).reason.name
+        'GROWING'
+    """
+    rate = signed_rate(run, window)
+    if isinstance(rate, Missing) or rate.value > 0:
+        return rate
+    where = f"{window.reason}, steps {window.first_step} to {window.last_step}"
+    return Missing(Unavailable.GROWING, f"ln V changes by {-rate.value:+.3g} a step {where}")
+
+
+def signed_rate(run: Run, window: Window) -> Estimate | Missing:
+    """Minus the least-squares slope of ln V over a window, per step of V, of either sign.
 
     The interval is Student's with Newey-West standard errors, because neighbouring evaluations
     of one run are not independent. Two evaluations give the slope between them and no interval.
 
     Returns:
-        The rate, per step of V, positive; or Missing where V is constant or grows over the
-        window (the slope is then in the detail), or fewer than two usable evaluations lie in it.
+        The rate (negative where V grows), or Missing where V is constant over the window or
+        fewer than two usable evaluations lie in it.
 
     Source: THEORY.md section 8; Newey and West 1987 for the errors.
 
     Example:
         >>> steps = np.arange(0, 1001, 100)
         >>> run = Run("r", None, steps, {"squared_norm": 5.0 * np.exp(-0.002 * steps)})
-        >>> round(contraction_rate(run, Window(0, 1000, "all")).value, 12)
+        >>> round(signed_rate(run, Window(0, 1000, "whole run")).value, 12)
         0.002
     """
     inside = (run.steps >= window.first_step) & (run.steps <= window.last_step)
@@ -81,8 +103,6 @@ def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
     if float(np.ptp(log_norm)) < FLAT_RANGE:
         return Missing(Unavailable.FLAT, f"V is constant {where}")
     slope, error, r_squared = log_linear_slope(steps, log_norm)
-    if slope >= 0:
-        return Missing(Unavailable.GROWING, f"ln V changes by {slope:+.3g} a step {where}")
     method = f"least squares of ln V on the step, {where}; R^2 {r_squared:.4f}"
     if error is None:
         method = f"ln V at the two evaluations {where}: no interval"

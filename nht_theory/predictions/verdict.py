@@ -26,6 +26,9 @@ class Verdict:
         n_censored: of these, how many were right-censored.
         rule: the sentence that decided.
         details: counter-examples by name, sensitivities, the excluded runs.
+        holm_p_value: after Holm over every applicable test of the validation.
+        stability: the verdict at each other threshold, as "0.95, k = 3: supported".
+        power: for an inconclusive verdict, what would decide it.
     """
 
     prediction: str
@@ -38,6 +41,9 @@ class Verdict:
     n_censored: int
     rule: str
     details: tuple[str, ...] = ()
+    holm_p_value: float | None = None
+    stability: tuple[str, ...] = ()
+    power: str = ""
 
 
 @dataclass(frozen=True)

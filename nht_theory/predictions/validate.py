@@ -1,0 +1,184 @@
+"""Judge every prediction on a study, with the correction for having judged them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nht_theory.conventions import (
+    CONFIDENCE,
+    DEFAULT_THRESHOLDS,
+    FORMULA_CONVENTION,
+    Thresholds,
+    VerdictKind,
+)
+from nht_theory.estimators.results import (
+    Estimate,
+    Missing,
+    RunEstimate,
+)
+from nht_theory.estimators.summary import Progress, estimate_study
+from nht_theory.inference.holm import holm
+from nht_theory.predictions.registry import PREDICTIONS
+from nht_theory.predictions.rules import ALPHA
+from nht_theory.predictions.verdict import Verdict
+from nht_theory.runs.study import Study
+
+ESTIMATED = (
+    "contraction_rate",
+    "efficiency",
+    "squared_norm_memorization",
+    "squared_norm_generalization",
+    "squared_norm_peak",
+    "squared_norm_final",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """A study, what was estimated of its runs, and the verdict on every prediction."""
+
+    study: Study
+    estimates: tuple[RunEstimate, ...]
+    verdicts: tuple[Verdict, ...]
+    thresholds: Thresholds
+
+    def verdict(self, prediction: str) -> Verdict:
+        """The verdict on one prediction, by its name."""
+        return next(v for v in self.verdicts if v.prediction == prediction)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The documented JSON object of ``nht validate --json``: plain numbers, text and None."""
+        study = self.study
+        return {
+            "source": str(study.source),
+            "convention": FORMULA_CONVENTION,
+            "confidence": CONFIDENCE,
+            "thresholds": {
+                "train_accuracy": self.thresholds.train_accuracy,
+                "heldout_accuracy": self.thresholds.heldout_accuracy,
+                "persistence": self.thresholds.persistence,
+            },
+            "runs": {
+                "read": len(study.records),
+                "left_out": [{"file": o.file, "reason": o.reason} for o in study.left_out],
+                "censored": sum(own.censored for own in self.estimates),
+                "distinct": len(study.runs),
+                "merged": [
+                    {"kept": m.kept, "repeats": list(m.repeats), "reason": m.reason}
+                    for m in study.merges
+                ],
+                "without_trajectory": [record.name for record in study.without_trajectory],
+            },
+            "notes": list(study.notes),
+            "estimates": [estimate_to_dict(own) for own in self.estimates],
+            "verdicts": [verdict_to_dict(own) for own in self.verdicts],
+        }
+
+
+def validate(
+    study: Study,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    progress: Progress | None = None,
+) -> Validation:
+    """Estimate every distinct run of a study and judge every prediction on it.
+
+    Args:
+        study: what :func:`nht_theory.runs.load.load_study` returned.
+        thresholds: levels that count as memorised and generalised.
+        progress: called with (what, done, total) as work goes on.
+
+    Returns:
+        The estimates and verdicts. A verdict that rests on a p-value which does not survive
+        Holm's correction over all applicable predictions is inconclusive, and its rule says so.
+    """
+    estimates = estimate_study(study, thresholds, progress)
+    verdicts = []
+    for done, prediction in enumerate(PREDICTIONS):
+        if progress is not None:
+            progress(f"judging {prediction.name}", done, len(PREDICTIONS))
+        verdicts.append(prediction.judge(estimates))
+    return Validation(study, estimates.estimates, family_wise(verdicts), thresholds)
+
+
+def family_wise(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts with Holm-adjusted p-values, overruled where those exceed the level.
+
+    Example:
+        >>> decided = Verdict("a", VerdictKind.SUPPORTED, 1.0, "s", None, 0.03, 5, 0, "rule")
+        >>> other = replace(decided, prediction="b", p_value=0.2, verdict=VerdictKind.INCONCLUSIVE)
+        >>> [v.verdict.value for v in family_wise([decided, other])]
+        ['inconclusive', 'inconclusive']
+    """
+    judged = [own for own in verdicts if own.p_value is not None]
+    adjusted = dict(
+        zip(
+            (own.prediction for own in judged),
+            holm([own.p_value for own in judged if own.p_value is not None]),
+            strict=True,
+        )
+    )
+    return tuple(
+        _overruled(own, float(adjusted[own.prediction]), len(judged))
+        if own.prediction in adjusted
+        else own
+        for own in verdicts
+    )
+
+
+def _overruled(own: Verdict, adjusted: float, tests: int) -> Verdict:
+    decided = own.verdict in (VerdictKind.SUPPORTED, VerdictKind.REFUTED)
+    if not decided or adjusted <= ALPHA:
+        return replace(own, holm_p_value=adjusted)
+    return replace(
+        own,
+        verdict=VerdictKind.INCONCLUSIVE,
+        holm_p_value=adjusted,
+        rule=f"{own.rule}; {own.verdict.value} on its own, but p = {adjusted:.3g} after Holm over "
+        f"{tests} tests",
+    )
+
+
+def estimate_to_dict(own: RunEstimate) -> dict[str, Any]:
+    """A run's estimates as plain numbers, with the intervals and the reasons of what is missing."""
+    found = {name: getattr(own, name) for name in ESTIMATED}
+    return {
+        "run": own.run,
+        "memorization_step": own.memorization_step,
+        "generalization_step": own.generalization_step,
+        "censored": own.censored,
+        **{
+            name: value.value if isinstance(value, Estimate) else None
+            for name, value in found.items()
+        },
+        "regime": own.regime.value,
+        "intervals": {
+            name: [value.interval.low, value.interval.high]
+            for name, value in found.items()
+            if isinstance(value, Estimate) and value.interval is not None
+        },
+        "missing": {
+            name: f"{value.reason.value}: {value.detail}"
+            for name, value in found.items()
+            if isinstance(value, Missing)
+        },
+    }
+
+
+def verdict_to_dict(own: Verdict) -> dict[str, Any]:
+    """A verdict as plain values; ``interval`` is [low, high]."""
+    return {
+        "prediction": own.prediction,
+        "verdict": own.verdict.value,
+        "statistic": own.statistic,
+        "interval": None if own.interval is None else [own.interval.low, own.interval.high],
+        "p_value": own.p_value,
+        "n": own.n,
+        "n_censored": own.n_censored,
+        "rule": own.rule,
+        "statistic_name": own.statistic_name,
+        "holm_p_value": own.holm_p_value,
+        "details": list(own.details),
+        "stability": list(own.stability),
+        "power": own.power,
+    }
