@@ -31,8 +31,8 @@ def judge(study: StudyEstimates) -> Verdict:
         and not isinstance(own.squared_norm_final, Missing)
     ]
     levels: dict[str, set[float]] = {}
-    for stratum, _, decay, _ in rows:
-        levels.setdefault(stratum, set()).add(decay)
+    for stratum, _, level, _ in rows:
+        levels.setdefault(stratum, set()).add(level)
     rows = [row for row in rows if len(levels[row[0]]) >= FEWEST_LEVELS]
     blocks = np.array([f"{stratum} seed={seed}" for stratum, seed, _, _ in rows])
     decay = np.array([row[2] for row in rows], dtype=np.float64)

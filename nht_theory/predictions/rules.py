@@ -50,7 +50,7 @@ def decide(
     Example:
         >>> decide(1.0, 0.05, math.inf, (0.8, 1.25)).verdict.value
         'supported'
-        >>> decide(0.7, 0.05, math.inf, (0.8, math.inf)).verdict.value
+        >>> decide(0.75, 0.05, math.inf, (0.8, math.inf)).verdict.value
         'inconclusive'
         >>> decide(0.3, 0.05, 12, (0.5, math.inf)).verdict.value
         'refuted'
