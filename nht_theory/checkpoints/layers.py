@@ -1,0 +1,179 @@
+"""The layers of a model, from input to output, read off the names of its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+Shape = tuple[int, ...]
+LayerKey = tuple[str | int, ...]
+
+EMBEDDING = "embedding"
+HEAD = "head"
+
+_EMBEDDING_NAME = re.compile(
+    r"embed|^(wte|wpe|W_E|W_pos|cls_token|class_token|mask_token|pos_emb|tok_emb)$", re.IGNORECASE
+)
+_HEAD_NAME = re.compile(
+    r"^(lm_head|heads?|classifier|fc|fc_out|out|output|output_layer|output_projection|unembed|W_U"
+    r"|score|logits|readout|cls|projection_head|predictor)$"
+)
+_STEM_NAME = re.compile(
+    r"^(stem|conv1|bn1|conv_in|conv_stem|conv_proj|input|input_layer|input_proj)$"
+)
+_NOT_A_HEAD = re.compile(r"pool|norm|attention|attn|query|key|value", re.IGNORECASE)
+
+
+def layers_of(shapes: Mapping[str, Shape]) -> dict[str, tuple[str, ...]]:
+    """Layer name -> names of its parameters, from the input to the output.
+
+    The layers are ``embedding``, ``layers.0`` ..., ``head`` (the first and the last only where
+    there is one), and together they hold every parameter once.
+
+    Example:
+        >>> layers_of({"0.weight": (4, 2), "0.bias": (4,), "2.weight": (1, 4), "2.bias": (1,)})
+        {'layers.0': ('0.weight', '0.bias'), 'head': ('2.weight', '2.bias')}
+    """
+    members: dict[LayerKey, list[str]] = {}
+    wrappers = _wrappers(shapes)
+    for name in shapes:
+        members.setdefault(_key(name, wrappers), []).append(name)
+    order = _in_depth(list(members), members, shapes)
+    _join_vectors(order, members, shapes)
+    order = [key for key in order if key in members]
+    head = _head(order, members, shapes)
+    layers: dict[str, tuple[str, ...]] = {}
+    if (EMBEDDING,) in members:
+        layers[EMBEDDING] = tuple(members[EMBEDDING,])
+    number = 0
+    for key in order:
+        if key in ((EMBEDDING,), head):
+            continue
+        layers[f"layers.{number}"] = tuple(members[key])
+        number += 1
+    if head is not None:
+        layers[HEAD] = tuple(members[head])
+    return layers
+
+
+def order_is_lost(names: list[str]) -> bool:
+    """Whether the names are sorted as text, so that their order says nothing of the model.
+
+    Example:
+        >>> order_is_lost(["bn1.weight", "conv1.weight", "fc.bias", "fc.weight"])
+        True
+    """
+    return len(names) > 2 and names == sorted(names)
+
+
+def _split(name: str) -> list[str | int]:
+    return [int(part) if _is_number(part) else part for part in name.split(".")]
+
+
+def _is_number(part: str) -> bool:
+    return part.isdecimal() and len(part) < 10
+
+
+def _wrappers(shapes: Mapping[str, Shape]) -> set[str]:
+    """Top-level modules that hold numbered blocks, and so wrap most of the model."""
+    split = (name.split(".") for name in shapes)
+    return {parts[0] for parts in split if any(_is_number(part) for part in parts[1:])}
+
+
+def _key(name: str, wrappers: set[str]) -> LayerKey:
+    parts = _split(name)
+    first_number = next((i for i, part in enumerate(parts) if isinstance(part, int)), None)
+    before = parts if first_number is None else parts[:first_number]
+    if any(_EMBEDDING_NAME.search(str(part)) for part in before):
+        return (EMBEDDING,)
+    if first_number is not None:
+        return tuple(parts[: first_number + 1])
+    modules = parts[:-1] or parts
+    return tuple(modules[:2]) if parts[0] in wrappers else (modules[0],)
+
+
+def _is_vectors(
+    key: LayerKey, members: dict[LayerKey, list[str]], shapes: Mapping[str, Shape]
+) -> bool:
+    return all(len(shapes[name]) < 2 for name in members[key])
+
+
+def _natural(key: LayerKey) -> tuple[tuple[int, int, str], ...]:
+    """A sort key under which 10 follows 9, and fc10 follows fc9; encoders precede decoders."""
+    parts: list[tuple[int, int, str]] = []
+    for part in key:
+        for piece in re.findall(r"\d+|\D+", str(part)):
+            number = int(piece[:9]) if piece.isdecimal() else -1
+            parts.append((1 if "decoder" in piece else 0, number, piece))
+    return tuple(parts)
+
+
+def _in_depth(
+    keys: list[LayerKey], members: dict[LayerKey, list[str]], shapes: Mapping[str, Shape]
+) -> list[LayerKey]:
+    lost = order_is_lost(list(shapes))
+
+    def rank(key: LayerKey) -> int:
+        if key == (EMBEDDING,):
+            return 0
+        if lost and _STEM_NAME.search(str(key[-1])):
+            return 1
+        if len(key) <= 2 and _HEAD_NAME.search(str(key[-1])):
+            return 4
+        numbered = any(isinstance(part, int) for part in key)
+        return 3 if lost and not numbered and _is_vectors(key, members, shapes) else 2
+
+    if lost:
+        return sorted(keys, key=lambda key: (rank(key), _natural(key)))
+    return sorted(keys, key=rank)
+
+
+def _join_vectors(
+    order: list[LayerKey], members: dict[LayerKey, list[str]], shapes: Mapping[str, Shape]
+) -> None:
+    """Give normalisations and scalars to the layer of their number, else to the one before."""
+    previous: LayerKey | None = None
+    waiting: list[str] = []
+    matrices = [key for key in order if not _is_vectors(key, members, shapes)]
+    if not matrices:
+        return
+    for key in order:
+        if key in matrices:
+            members[key] = waiting + members[key]
+            waiting = []
+            previous = key
+            continue
+        names = members.pop(key)
+        partner = _partner(key, matrices) or previous
+        if partner is None:
+            waiting = waiting + names
+        else:
+            members[partner].extend(names)
+
+
+def _partner(key: LayerKey, matrices: list[LayerKey]) -> LayerKey | None:
+    """conv1 for bn1: the same parent and the same trailing number."""
+    found = re.fullmatch(r"\D+(\d+)", str(key[-1]))
+    if found is None:
+        return None
+    for other in matrices:
+        match = re.fullmatch(r"conv(\d+)", str(other[-1]))
+        if match and other[:-1] == key[:-1] and match[1] == found[1]:
+            return other
+    return None
+
+
+def _head(
+    order: list[LayerKey], members: dict[LayerKey, list[str]], shapes: Mapping[str, Shape]
+) -> LayerKey | None:
+    """The last layer, if it is named as a head or is one matrix (and its bias)."""
+    if len(order) < 2:
+        return None
+    last = order[-1]
+    matrices = [name for name in members[last] if len(shapes[name]) >= 2]
+    if len(last) <= 2 and _HEAD_NAME.search(str(last[-1])) and matrices:
+        return last
+    plain = not any(_NOT_A_HEAD.search(str(part)) for part in last)
+    single = len(matrices) == 1 and len(shapes[matrices[0]]) == 2
+    leaf = all(len(name.split(".")) == len(last) + 1 for name in members[last][:1])
+    return last if plain and single and leaf and last != (EMBEDDING,) else None
