@@ -120,6 +120,14 @@ class Run:
                 )
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
+    def __getstate__(self) -> dict[str, object]:
+        """What pickle and copy carry: a read-only view cannot be pickled itself."""
+        return {**self.__dict__, "values": dict(self.values)}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        values: Mapping[str, Series] = state["values"]  # type: ignore[assignment]
+        self.__dict__.update(state, values=MappingProxyType(values))
+
     def __len__(self) -> int:
         return int(self.steps.size)
 

@@ -1,0 +1,174 @@
+"""Read a path into a study: its runs, what was merged, what was left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.conventions import NormKind
+from nht_theory.errors import InputError
+from nht_theory.runs import column_names, plan, settings
+from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
+from nht_theory.runs.readers import delimited, json_lines, json_study, run_directory, settings_file
+from nht_theory.runs.readers.text import read_json
+from nht_theory.runs.record import ReadRun, Record, to_run
+from nht_theory.runs.replicates import merge_repeats
+from nht_theory.runs.study import Study
+
+
+def load_study(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Study:
+    """Read every run below a path.
+
+    Args:
+        path: a run directory, a log, a JSON study, or a directory of any depth of these.
+        options: column map, pattern of file names, settings the logs do not state.
+
+    Returns:
+        the study. A file that cannot be read is left out and named, and changes nothing else.
+
+    Raises:
+        InputError: there is nothing to read (with what was found instead), the only file there is
+            is broken, or the column map names what does not exist.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     log = Path(directory) / "wd1_seed0.csv"
+        ...     _ = log.write_text("step,val_acc,weight_norm\\n0,0.1,3\\n10,1.0,2\\n")
+        ...     study = load_study(directory, ReadOptions(pattern="wd{weight_decay}_seed{seed}"))
+        >>> run = study.runs[0]
+        >>> run.name, run.squared_norm, run.hyperparameters.weight_decay
+        ('wd1_seed0', array([9., 4.]), 1.0)
+    """
+    column_names.check_map(options.column_map, settings.HYPERPARAMETER_NAMES)
+    found = plan.plan_reading(path)
+    read, failures = _read_all(found, options)
+    if not read:
+        raise _nothing(found, failures)
+    column_names.check_map_was_used(
+        options.column_map, (name for item in read for name in item.names)
+    )
+    _check_pattern(read, options)
+    records = tuple(item.run for item in read)
+    with_trajectory = [record for record in records if len(record)]
+    runs, merges = (
+        merge_repeats(with_trajectory) if options.merge_repeats else (tuple(with_trajectory), ())
+    )
+    return Study(
+        source=found.source,
+        records=records,
+        runs=runs,
+        merges=merges,
+        left_out=(*found.left_out, *failures, *(part for item in read for part in item.left_out)),
+        notes=tuple(_notes(read)),
+    )
+
+
+@dataclass(frozen=True)
+class _FileContent:
+    """What one planned file gave."""
+
+    read: tuple[ReadRun, ...]
+    failures: tuple[LeftOut, ...]
+
+
+def _read_all(found: plan.ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], list[LeftOut]]:
+    read: list[ReadRun] = []
+    failures: list[LeftOut] = []
+    for planned in found.files:
+        content = _read_file(planned, options)
+        read.extend(content.read)
+        failures.extend(content.failures)
+    return read, failures
+
+
+def _read_file(planned: plan.PlannedFile, options: ReadOptions) -> _FileContent:
+    failures: list[LeftOut] = []
+    read: list[ReadRun] = []
+    try:
+        records, refused = _records(planned)
+    except InputError as error:
+        return _FileContent((), (LeftOut(planned.file, _reason(error, planned)),))
+    failures.extend(LeftOut(f"{planned.file}: {label}", reason) for label, reason in refused)
+    for record in records:
+        try:
+            read.append(to_run(record, options))
+        except InputError as error:
+            label = planned.file if len(records) == 1 else f"{planned.file}: {record.name}"
+            failures.append(LeftOut(label, _reason(error, planned)))
+    return _FileContent(tuple(read), tuple(failures))
+
+
+def _records(planned: plan.PlannedFile) -> tuple[list[Record], list[tuple[str, str]]]:
+    if planned.reader == plan.RUN_DIRECTORY:
+        return [run_directory.read(planned.path, planned.name)], []
+    if planned.reader == plan.JSON_STUDY:
+        return json_study.read(planned.path, planned.name, read_json(planned.path))
+    beside, broken = settings_file.read_all(planned.beside)
+    reader = json_lines.read if planned.reader == plan.JSON_LINES else delimited.read
+    record = reader(planned.path, planned.name, beside)
+    notes = tuple(f"{item.file}: {item.reason}" for item in broken)
+    return [
+        replace(
+            record,
+            notes=(*record.notes, *notes),
+            left_out=(*record.left_out, *broken),
+        )
+    ], []
+
+
+def _reason(error: InputError, planned: plan.PlannedFile) -> str:
+    """The problem, without the path that the left-out entry names anyway."""
+    inside = error.source is not None and not error.source.startswith(str(planned.path))
+    return f"{error.source}: {error.problem}" if inside else error.problem
+
+
+def _nothing(found: plan.ReadPlan, failures: list[LeftOut]) -> InputError:
+    """The one line for a path without a single run."""
+    if failures:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more files)" if len(failures) > 1 else ""
+        return InputError(
+            f"no run could be read: {first.file}: {first.reason}{more}",
+            source=found.source,
+            remedy="mend the file, or name its columns with --map ours=theirs",
+        )
+    kinds = Counter(Path(item.file).suffix or Path(item.file).name for item in found.left_out)
+    listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
+    if found.source.is_file() and found.left_out:
+        return InputError(found.left_out[0].reason, source=found.source, remedy=_FORMATS)
+    holds = f"no log among what it holds ({listed})" if kinds else "empty directory"
+    return InputError(holds, source=found.source, remedy=_FORMATS)
+
+
+_FORMATS = "give a run directory, a CSV, TSV or JSONL log, a JSON study, or a directory of these"
+
+
+def _check_pattern(read: Iterable[ReadRun], options: ReadOptions) -> None:
+    names = [item.run.name for item in read if not item.matches_pattern]
+    if options.pattern is not None and len(names) == len(list(read)):
+        raise InputError(
+            f"no run's name matches {options.pattern!r}",
+            source="--pattern",
+            remedy=f"the first is {names[0]!r}",
+        )
+
+
+def _notes(read: Iterable[ReadRun]) -> Iterable[str]:
+    """The column mapping, once for all runs that share it."""
+    mapping: Counter[str] = Counter()
+    unused: Counter[str] = Counter()
+    for item in read:
+        unused.update(item.unused)
+        for ours, source in item.sources.items():
+            if source.norm is NormKind.PLAIN:
+                mapping[f"{ours} is {source.name} squared (a norm that is not squared)"] += 1
+            elif ours != source.name:
+                mapping[f"{ours} is {source.name}"] += 1
+    for text, count in mapping.items():
+        yield f"{text}, {count} run{'s' if count > 1 else ''}"
+    if unused:
+        yield f"columns not used: {', '.join(unused)}"

@@ -1,0 +1,71 @@
+"""Tidy CSV and TSV logs, one row an evaluation, with a JSON or YAML of settings beside."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.errors import InputError
+from nht_theory.runs.readers.text import read_text
+from nht_theory.runs.record import Record
+from nht_theory.runs.settings import split
+
+
+def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> Record:
+    """Read one run.
+
+    Args:
+        path: the table; tabs separate when its first line has one, otherwise the most frequent of
+            comma and semicolon.
+        name: name of the run.
+        beside: settings and results from a file beside it.
+
+    Raises:
+        InputError: no header with a step, or a row before the last has too many or too few cells.
+    """
+    lines = read_text(path).split("\n")
+    header, *rows = _rows(path, lines)
+    names = [cell.strip() for cell in header]
+    if len(set(names)) < len(names):
+        twice = next(cell for cell in names if names.count(cell) > 1)
+        raise InputError(f"column {twice!r} stands twice in the header", source=path)
+    left_out: tuple[LeftOut, ...] = ()
+    for number, row in enumerate(rows, start=2):
+        if len(row) == len(names):
+            continue
+        if number == len(rows) + 1 and len(row) < len(names):
+            left_out = (LeftOut(f"{path.name}:{number}", "last line is cut"),)
+            rows = rows[:-1]
+            break
+        raise InputError(
+            f"row {number} has {len(row)} cells, the header {len(names)}",
+            source=path,
+            remedy="mend or delete that row",
+        )
+    cells = {column: [row[i] for row in rows] for i, column in enumerate(names)}
+    if not rows:
+        raise InputError("a header and no evaluation", source=path)
+    settings, results = split(beside or {})
+    return Record(
+        name=name,
+        source=path,
+        cells=cells,
+        settings=settings,
+        results=results,
+        notes=tuple(f"{item.file}: {item.reason}" for item in left_out),
+        left_out=left_out,
+    )
+
+
+def _rows(path: Path, lines: list[str]) -> list[list[str]]:
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        raise InputError("empty", source=path)
+    first = filled[0]
+    delimiter = "\t" if "\t" in first else ";" if first.count(";") > first.count(",") else ","
+    try:
+        return list(csv.reader(filled, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"not a table: {error}", source=path) from None

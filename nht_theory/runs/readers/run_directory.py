@@ -1,0 +1,53 @@
+"""Run directories written by nht_train (:mod:`nht_theory.runs.run_format`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.errors import InputError
+from nht_theory.runs import run_format, settings
+from nht_theory.runs.readers.json_lines import columns_of_rows, read_rows
+from nht_theory.runs.record import Record
+from nht_theory.runs.run import Hyperparameters
+
+
+def read(directory: Path, name: str) -> Record:
+    """Read one run.
+
+    Raises:
+        InputError: ``run.json`` or ``metrics.jsonl`` is absent or malformed. A malformed
+            ``status.json`` only makes a note.
+    """
+    document = run_format.read_run(directory)
+    log = directory / run_format.METRICS_FILE
+    rows, left_out = read_rows(log)
+    notes = [f"{item.file}: {item.reason}" for item in left_out]
+    settled = True
+    try:
+        status = run_format.read_status(directory)
+    except InputError as error:
+        status = None
+        notes.append(f"{run_format.STATUS_FILE} is malformed: {error.problem}")
+        left_out = (*left_out, LeftOut(run_format.STATUS_FILE, error.problem))
+    chosen = settings.fill(
+        document.hyperparameters,
+        Hyperparameters(seed=document.seed, parameter_count=document.parameter_count),
+    )
+    if status is not None:
+        settled = status.ended
+        chosen = settings.fill(chosen, Hyperparameters(total_steps=status.total_steps))
+        if status.state is not run_format.RunState.FINISHED:
+            why = f" ({status.error})" if status.error else ""
+            notes.append(f"{status.state} at step {status.step}{why}")
+    return Record(
+        name=name,
+        source=directory,
+        cells=columns_of_rows(rows),
+        known=replace(chosen, extra=dict(chosen.extra)),
+        groups=document.groups,
+        settled=settled,
+        notes=tuple(notes),
+        left_out=left_out,
+    )

@@ -1,0 +1,216 @@
+"""From the settings that a source stores to :class:`Hyperparameters`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+
+from nht_theory.conventions import DecayForm
+from nht_theory.errors import InputError
+from nht_theory.runs.events import GENERALIZATION, MEMORIZATION
+from nht_theory.runs.run import Hyperparameters
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "optimizer": ("optimizer", "optimiser", "optim", "opt", "optimizer_name"),
+    "learning_rate": ("learning_rate", "lr", "eta", "base_lr", "peak_lr", "max_lr"),
+    "weight_decay": ("weight_decay", "wd", "lam", "lambda", "lambda_", "lambd", "lmbda"),
+    "decay_form": ("decay_form",),
+    "beta_1": ("beta_1", "beta1", "b1", "adam_beta1"),
+    "beta_2": ("beta_2", "beta2", "b2", "adam_beta2"),
+    "momentum": ("momentum", "mu"),
+    "schedule": ("schedule", "lr_schedule", "scheduler", "lr_scheduler", "lr_scheduler_type"),
+    "total_steps": ("total_steps", "max_steps", "steps", "num_steps", "max_iters", "budget"),
+    "batch_size": ("batch_size", "bs", "train_batch_size", "per_device_train_batch_size"),
+    "parameter_count": ("parameter_count", "n_params", "num_params", "n_parameters",
+                        "num_parameters", "param_count"),
+    "seed": ("seed", "random_seed", "rng_seed"),
+    "task": ("task", "dataset", "task_name", "dataset_name"),
+}  # fmt: skip
+"""Ours -> what sources call it. The first name that a source stores wins."""
+
+TASK_SETTINGS: dict[str, tuple[str, ...]] = {
+    "p": ("p", "prime", "modulus"),
+    "train_fraction": ("train_fraction", "train_frac", "frac", "frac_train", "fraction"),
+    "rho": ("rho", "shortcut_strength"),
+    "operation": ("operation", "op"),
+    "n": ("n",),
+    "k": ("k",),
+    "n_train": ("n_train",),
+    "parity_set": ("parity_set",),
+    "width": ("width",),
+    "depth": ("depth",),
+    "d_model": ("d_model",),
+    "init_scale": ("init_scale",),
+}
+"""Settings told from results in a record that mixes both; they go to ``extra``."""
+
+NESTED = ("config", "hyperparameters", "hparams", "settings", "args")
+"""Keys under which files keep their settings apart from their results."""
+
+_BETAS = ("betas", "adam_betas", "beta")
+_OBSERVATION = re.compile(
+    r"(?:.*\.)?(?:eval_every|eval_steps|log_every|log_interval|logging_.*|save_.*|device|devices|"
+    r"patience|.*_thresh(?:old)?|mech|out_dir|output_dir|log_dir|run_name|name|num_workers|workers|"
+    r"wandb.*|report_to|verbose|elapsed.*|wall.*|timestamp|version|label|config_label|dataloader_.*|"
+    r"push_to_hub.*|hub_.*|disable_tqdm|_target_)"
+)
+"""Settings that say how a run was watched, not what was trained: never part of a configuration."""
+
+_INTEGERS = ("total_steps", "batch_size", "parameter_count", "seed")
+_NUMBERS = ("learning_rate", "weight_decay", "beta_1", "beta_2", "momentum")
+_DECAY_OF_OPTIMIZER = {
+    "adamw": DecayForm.DECOUPLED,
+    "lion": DecayForm.DECOUPLED,
+    "muon": DecayForm.DECOUPLED,
+    "adam": DecayForm.COUPLED,
+}
+"""What the name alone settles. SGD's depends on its momentum and on what its lambda means."""
+
+HYPERPARAMETER_NAMES = tuple(entry.name for entry in fields(Hyperparameters))
+
+
+def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> Hyperparameters:
+    """Read hyperparameters from what a source stores.
+
+    Args:
+        settings: possibly nested; the path of a nested setting is joined by dots.
+        mixed: the mapping also holds results, so that only names in the tables are taken.
+
+    Returns:
+        the known names under ours, every other setting in ``extra``.
+
+    Raises:
+        InputError: a known setting has a value that cannot be one.
+
+    Example:
+        >>> found = hyperparameters({"lr": "1e-3", "wd": 1, "betas": [0.9, 0.98], "frac": 0.3})
+        >>> found.learning_rate, found.weight_decay, found.beta_2, dict(found.extra)
+        (0.001, 1.0, 0.98, {'train_fraction': 0.3})
+    """
+    flat = {k: v for k, v in settings.items() if not isinstance(v, Mapping)}
+    leaves: dict[str, str] = {}
+    if not mixed:
+        flat = dict(_flatten(settings))
+        leaves = _unambiguous_leaves(flat)
+    known: dict[str, object] = {}
+    used: set[str] = set()
+    for ours, names in SYNONYMS.items():
+        for name in names:
+            path = name if name in flat else leaves.get(name)
+            if path is not None and flat[path] is not None:
+                used.add(path)
+                known.setdefault(ours, flat[path])
+    for name in _BETAS:
+        value = flat.get(leaves.get(name, name))
+        if isinstance(value, list | tuple) and len(value) == 2:
+            used.add(leaves.get(name, name))
+            known.setdefault("beta_1", value[0])
+            known.setdefault("beta_2", value[1])
+    extra: dict[str, object] = {}
+    for ours, names in TASK_SETTINGS.items():
+        for name in names:
+            if flat.get(name) is not None and name not in used:
+                used.add(name)
+                extra.setdefault(ours, flat[name])
+    if not mixed:
+        for path, value in flat.items():
+            if path not in used and value is not None and not _OBSERVATION.fullmatch(path):
+                extra[path] = tuple(value) if isinstance(value, list) else value
+    return make(known, extra)
+
+
+def split(stored: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Settings and results of a file that stores both.
+
+    A nested ``config`` (or one of its synonyms) holds the settings and its neighbours are results.
+    Without one, a file that names a transition is results and all, otherwise it is settings.
+
+    Example:
+        >>> split({"config": {"lr": 0.1}, "grok_step": 300})
+        ({'lr': 0.1}, {'grok_step': 300})
+    """
+    chosen: dict[str, object] = {}
+    rest = dict(stored)
+    for key in NESTED:
+        inner = rest.get(key)
+        if isinstance(inner, Mapping):
+            chosen.update(inner)
+            del rest[key]
+    if chosen or {*MEMORIZATION, *GENERALIZATION} & rest.keys():
+        return chosen, rest
+    return rest, {}
+
+
+def make(known: Mapping[str, object], extra: Mapping[str, object]) -> Hyperparameters:
+    """Hyperparameters from values of any type under our names.
+
+    Raises:
+        InputError: a value that cannot be one (named).
+    """
+    values: dict[str, object] = {}
+    for name, value in known.items():
+        if name in _INTEGERS:
+            number = _number(name, value)
+            values[name] = None if number is None or number < 0 else int(number)
+        elif name in _NUMBERS:
+            values[name] = _number(name, value)
+        elif name == "decay_form":
+            values[name] = _decay_form(value)
+        else:
+            values[name] = str(value)
+    optimizer = values.get("optimizer")
+    if isinstance(optimizer, str):
+        values["optimizer"] = optimizer = optimizer.rsplit(".", 1)[-1].lower()
+        if values.get("decay_form") is None:
+            values["decay_form"] = _DECAY_OF_OPTIMIZER.get(optimizer)
+    return Hyperparameters(**values, extra=dict(extra))  # type: ignore[arg-type]
+
+
+def fill(known: Hyperparameters, more: Hyperparameters) -> Hyperparameters:
+    """``known``, with what it does not say taken from ``more``.
+
+    Example:
+        >>> fill(Hyperparameters(seed=1), Hyperparameters(seed=2, optimizer="sgd")).optimizer
+        'sgd'
+    """
+    missing = {
+        name: getattr(more, name)
+        for name in HYPERPARAMETER_NAMES
+        if name != "extra" and getattr(known, name) is None
+    }
+    return replace(known, **missing, extra={**more.extra, **known.extra})
+
+
+def _flatten(settings: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in settings.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _unambiguous_leaves(flat: Mapping[str, object]) -> dict[str, str]:
+    """Last component -> path, for the nested settings whose last component occurs once."""
+    paths: dict[str, list[str]] = {}
+    for path in flat:
+        paths.setdefault(path.rsplit(".", 1)[-1], []).append(path)
+    return {leaf: found[0] for leaf, found in paths.items() if len(found) == 1}
+
+
+def _number(name: str, value: object) -> float | None:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}, not a number") from None
+    return number if math.isfinite(number) else None
+
+
+def _decay_form(value: object) -> DecayForm:
+    try:
+        return DecayForm(str(value))
+    except ValueError:
+        known = ", ".join(DecayForm)
+        raise InputError(f"decay_form is {value!r}", remedy=f"one of {known}") from None

@@ -1,0 +1,91 @@
+"""Walk a directory that somebody else left behind: in a fixed order, and never out of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nht_theory.checkpoints.left_out import LeftOut
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One visited directory.
+
+    Attributes:
+        path: the directory.
+        relative: its path from the root, ``""`` for the root.
+        files: names of its regular files, in natural order.
+        folders: names of its subdirectories, in natural order.
+    """
+
+    path: Path
+    relative: str
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which ``step_200`` comes before ``step_1000``.
+
+    Example:
+        >>> sorted(["step_1000", "step_200", "a"], key=natural)
+        ['a', 'step_200', 'step_1000']
+    """
+    parts = _DIGITS.split(name)
+    return tuple((1, int(p), "") if p.isdecimal() else (0, 0, p) for p in parts if p)
+
+
+def walk(root: Path, left_out: list[LeftOut], *, without: frozenset[str]) -> Iterator[Folder]:
+    """Visit ``root`` and what lies in it, parents first, in natural order.
+
+    Links are not followed, hidden entries and the subdirectories named in ``without`` of a run
+    directory are not entered, and what cannot be listed is reported.
+
+    Args:
+        root: a directory.
+        left_out: receives what is not visited.
+        without: names of subdirectories that hold no logs (checkpoints), skipped in silence
+            because they belong to another reader.
+    """
+    pending = [(root, "")]
+    while pending:
+        path, relative = pending.pop()
+        files: list[str] = []
+        folders: list[str] = []
+        try:
+            with os.scandir(path) as found:
+                entries = sorted(found, key=lambda entry: natural(entry.name))
+        except OSError as error:
+            left_out.append(LeftOut(relative or str(path), error.strerror or str(error)))
+            continue
+        for entry in entries:
+            label = f"{relative}{entry.name}"
+            if entry.name.startswith("."):
+                left_out.append(LeftOut(label, "hidden"))
+            elif entry.is_symlink():
+                left_out.append(LeftOut(label, _link(Path(entry.path), root)))
+            elif entry.is_dir(follow_symlinks=False):
+                if entry.name not in without:
+                    folders.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            else:
+                left_out.append(LeftOut(label, "not a regular file"))
+        yield Folder(path, relative, tuple(files), tuple(folders))
+        pending.extend((path / name, f"{relative}{name}/") for name in reversed(folders))
+
+
+def _link(path: Path, root: Path) -> str:
+    try:
+        target = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "a link that leads nowhere or in a circle"
+    if not target.is_relative_to(root.resolve()):
+        return "a link that leaves the directory"
+    return "a link to something in the directory, which is read in its place"
