@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+Report = Callable[[str, int, int], None]
+"""Called with what is being done, how many parts are done, and how many there are."""
+
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 PLAIN_WIDTH = 160
 """Width of a table that is piped: wide enough not to cut a column, narrow enough to read."""
@@ -76,63 +78,48 @@ def console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
-def table(*headers: str, rows: Sequence[Sequence[object]], title: str = "") -> Table:
-    """A table whose numbers stand to the right; a cell that is None shows as a dash.
-
-    Args:
-        headers: column titles; one that ends in ">" is aligned to the right.
-        rows: the cells, each shown with ``str``.
-        title: line above the table.
-    """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for header in headers:
-        numeric = header.endswith(">")
-        made.add_column(header.rstrip(">"), justify="right" if numeric else "left")
-    for row in rows:
-        made.add_row(*("–" if cell is None else Text(str(cell)) for cell in row))
-    return made
-
-
 @contextmanager
-def progress(description: str, total: int) -> Iterator[Callable[[str], None]]:
+def progress() -> Iterator[Report]:
     """Report long work on standard error: a bar on a terminal, plain lines elsewhere.
 
-    Args:
-        description: what is being done.
-        total: number of times that the yielded function will be called, each time with what
-            has just been finished.
+    Yields:
+        A function to call with what is being done, how many parts are done, and how many there
+        are; about ten lines are written per activity when standard error is not a terminal.
 
     Example:
-        >>> with progress("reading", 2) as done:
-        ...     done("a.csv")
-        ...     done("b.csv")
+        >>> with progress() as say:
+        ...     say("reading", 1, 2)
+        ...     say("reading", 2, 2)
     """
-    if sys.stderr.isatty():
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        shown = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[last]}"),
-            console=console(stderr=True),
-            transient=True,
-        )
-        with shown:
-            task = shown.add_task(description, total=total, last="")
-            yield lambda finished: shown.update(task, advance=1, last=finished)
+    if not sys.stderr.isatty():
+        yield _plain_progress()
         return
-    count = 0
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    def report(finished: str) -> None:
-        nonlocal count
-        count += 1
-        # About ten lines, however many items there are.
-        if total <= 10 or count == total or count % max(total // 10, 1) == 0:
-            print(f"{description} {count}/{total}: {finished}", file=sys.stderr)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
 
-    yield report
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield show
+
+
+def _plain_progress() -> Report:
+    """Lines at every tenth of an activity, and none for one of few parts."""
+    tenths: dict[str, int] = {}
+
+    def write(what: str, done: int, total: int) -> None:
+        tenth = 10 * done // total if total else 10
+        if total > 10 and tenths.get(what) != tenth:
+            tenths[what] = tenth
+            print(f"{what} {done}/{total}", file=sys.stderr)
+
+    return write

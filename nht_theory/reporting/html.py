@@ -1,0 +1,171 @@
+"""The report as one self-contained HTML file, readable offline, printed and without a mouse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from nht_theory.conventions import FORMULA_CONVENTION, VerdictKind
+from nht_theory.errors import InputError
+from nht_theory.predictions.verdict import Verdict
+from nht_theory.reporting import colours, svg, tables
+from nht_theory.reporting.content import ReportContent
+from nht_theory.reporting.figures.catalogue import draw_all
+from nht_theory.reporting.marks import COLOURS, DASHES, Figure, Line, Points, Undrawn
+from nht_theory.reporting.story import answers, effect
+
+SIGNS = {
+    VerdictKind.SUPPORTED: "✓",
+    VerdictKind.REFUTED: "✗",
+    VerdictKind.INCONCLUSIVE: "?",
+    VerdictKind.NOT_APPLICABLE: "–",
+}
+"""So that a verdict is told by more than its colour."""
+CROWDED = 60
+"""Lines in a figure above which each is drawn thinner."""
+SECTIONS = (
+    ("claims", "Verdicts"),
+    ("figures", "Figures"),
+    ("runs", "Runs"),
+    ("left-out", "Left out"),
+    ("merges", "Merged"),
+    ("method", "Method"),
+)
+
+
+@dataclass(frozen=True)
+class _LegendEntry:
+    label: str
+    swatch: Markup
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    figure: Figure
+    svg: Markup
+    legend: tuple[_LegendEntry, ...]
+    crowded: bool
+
+
+@dataclass(frozen=True)
+class _Card:
+    name: str
+    kind: VerdictKind
+    sign: str
+    claim: str
+    facts: tuple[tuple[str, str], ...]
+    details: tuple[str, ...]
+
+
+def render(content: ReportContent) -> str:
+    """The whole page. The same content gives the same text."""
+    environment = Environment(
+        loader=PackageLoader("nht_theory.reporting", "page"),
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    drawn = draw_all(content)
+    style = environment.get_template("report.css").render(light=colours.LIGHT, dark=colours.DARK)
+    script = environment.get_template("report.js").render()
+    study = content.estimated.study
+    return environment.get_template("report.html.j2").render(
+        content=content,
+        study=study,
+        # Both are our own files, without a closing tag of the element that holds them.
+        css=Markup(style),
+        script=Markup(script),
+        sections=SECTIONS,
+        answers=answers(content),
+        cards=[_card(verdict, content) for verdict in content.verdicts],
+        drawings=[_drawing(figure) for figure in drawn if isinstance(figure, Figure)],
+        undrawn=[missing for missing in drawn if isinstance(missing, Undrawn)],
+        runs=tables.runs_table(content),
+        forecasts=tables.forecasts_table(content.forecasts),
+        left_out=tables.left_out_table(content),
+        merges=tables.merges_table(content),
+        notes=_notes(content),
+        convention=FORMULA_CONVENTION,
+    )
+
+
+def write_report(content: ReportContent, path: Path) -> None:
+    """Write the page to ``path``, replacing what is there only once it is complete.
+
+    Raises:
+        InputError: the directory does not exist.
+    """
+    if not path.parent.is_dir():
+        raise InputError("no such directory", source=path.parent, remedy="create it first")
+    whole = path.with_name(path.name + ".partial")
+    whole.write_text(render(content), encoding="utf-8")
+    whole.replace(path)
+
+
+def _notes(content: ReportContent) -> list[str]:
+    """Notes of the study, then those of runs, each once with how many runs it holds for."""
+    study = content.estimated.study
+    by_note: dict[str, list[str]] = {}
+    for run in study.runs:
+        for note in run.notes:
+            by_note.setdefault(note, []).append(run.name)
+    of_runs = [
+        f"{note} ({names[0] if len(names) == 1 else f'{len(names)} runs'})"
+        for note, names in by_note.items()
+    ]
+    return [*study.notes, *of_runs]
+
+
+def _card(verdict: Verdict, content: ReportContent) -> _Card:
+    known = content.claims.get(verdict.prediction)
+    facts: list[tuple[str, str]] = []
+    if verdict.statistic is not None:
+        facts.append(("effect", effect(verdict)))
+    if verdict.p_value is not None:
+        adjusted = "" if verdict.holm_p_value is None else f" ({verdict.holm_p_value:.3g} by Holm)"
+        facts.append(("p", f"{verdict.p_value:.3g}{adjusted}"))
+    if verdict.n:
+        facts.append(("n", f"{verdict.n} runs, {verdict.n_censored} censored"))
+    facts.append(("rule", verdict.rule))
+    if known is not None:
+        not_applicable = verdict.verdict is VerdictKind.NOT_APPLICABLE
+        facts.append(("it needs", known.needs) if not_applicable else ("in general", known.rule))
+    if verdict.power:
+        facts.append(("to decide", verdict.power))
+    if verdict.stability:
+        facts.append(("stability", "; ".join(verdict.stability)))
+    return _Card(
+        name=verdict.prediction,
+        kind=verdict.verdict,
+        sign=SIGNS[verdict.verdict],
+        claim="" if known is None else known.claim,
+        facts=tuple(facts),
+        details=verdict.details,
+    )
+
+
+def _drawing(figure: Figure) -> _Drawing:
+    lines = max(sum(isinstance(m, Line) for m in panel.marks) for panel in figure.panels)
+    return _Drawing(figure, Markup(svg.draw(figure)), _legend(figure), lines > CROWDED)
+
+
+def _legend(figure: Figure) -> tuple[_LegendEntry, ...]:
+    """One entry a category or symbol; none where there is only one."""
+    entries: dict[str, _LegendEntry] = {}
+    marks = [mark for panel in figure.panels for mark in panel.marks]
+    for mark in sorted(marks, key=_category):
+        label = getattr(mark, "legend", "")
+        if label and label not in entries:
+            entries[label] = _LegendEntry(label, Markup(svg.swatch(mark)))
+    return tuple(entries.values()) if len(entries) > 1 else ()
+
+
+def _category(mark: object) -> tuple[int, int]:
+    """Lines in the order of their categories, then points, then the rest."""
+    if isinstance(mark, Line):
+        return 0, DASHES.index(mark.dash) * COLOURS + mark.colour
+    return (1, 0) if isinstance(mark, Points) else (2, 0)

@@ -1,0 +1,58 @@
+"""Forecasts of runs that have already ended, made as if their future were unknown."""
+
+from __future__ import annotations
+
+from nht_theory.estimators.results import StudyEstimates
+from nht_theory.forecasting.at_memorization import forecast_from_observations
+from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.hull import comparable
+from nht_theory.reporting.content import ScoredForecast
+
+
+def forecasts_in_retrospect(estimated: StudyEstimates) -> tuple[tuple[ScoredForecast, ...], str]:
+    """Forecast each run of a study at its memorisation from the other runs.
+
+    Runs of the same configuration are left out too, unless the study has no other: a forecast
+    for a configuration that has been seen is easier, and is called so.
+
+    Returns:
+        The forecasts of every run that memorised and was not already generalising, and a
+        sentence that says how they were made.
+    """
+    study, thresholds = estimated.study, estimated.thresholds
+    observed = observe_all(study.runs, thresholds)
+    single = len({one.configuration for one in observed}) == 1
+    scored = []
+    for run, estimate in estimated.pairs():
+        made_at = estimate.memorization_step
+        if made_at is None or estimate.generalization is None:
+            continue
+        if estimate.delay is not None and estimate.delay <= 0:
+            continue
+        target = observe(run.until(made_at), thresholds)
+        earlier = _others(observed, target, same_configuration=single)
+        scored.append(
+            ScoredForecast(
+                forecast_from_observations(target, earlier),
+                happened_at=estimate.generalization_step,
+                last_seen=int(run.steps[-1]),
+                memorization_step=made_at,
+            )
+        )
+    left = (
+        "runs of the same configuration but other seeds, since the study has only one"
+        if single
+        else "runs of other configurations only"
+    )
+    note = f"Forecasts in retrospect, each at memorisation from {left}." if scored else ""
+    return tuple(scored), note
+
+
+def _others(
+    observed: tuple[Observation, ...], target: Observation, *, same_configuration: bool
+) -> list[Observation]:
+    """Runs a forecast may learn from: not the run, its repeats, nor (usually) its replicates."""
+    alike = comparable(observed, target)
+    if same_configuration:
+        return alike
+    return [one for one in alike if one.configuration != target.configuration]

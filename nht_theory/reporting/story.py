@@ -1,0 +1,126 @@
+"""The three questions a report answers, in words and numbers: when, does it hold, what to cite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from nht_theory.conventions import VerdictKind
+from nht_theory.predictions.verdict import Verdict
+from nht_theory.reporting.content import ReportContent, ScoredForecast
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question with its answer: a headline and the sentences that qualify it."""
+
+    question: str
+    headline: str
+    sentences: tuple[str, ...]
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    Example:
+        >>> plural(1, "run"), plural(284, "run"), plural(2, "analysis")
+        ('1 run', '284 runs', '2 analyses')
+    """
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-2] + 'es' if noun.endswith('sis') else noun + 's'}"
+
+
+def answers(content: ReportContent) -> tuple[Answer, Answer, Answer]:
+    """The answers to the three questions, in order."""
+    return _when(content), _holds(content), _cite(content)
+
+
+def _when(content: ReportContent) -> Answer:
+    estimates = content.estimated.estimates
+    question = "When do these networks leave their shortcut?"
+    if not estimates:
+        return Answer(question, "No run was read", ("What was left out is listed below.",))
+    delays = [e.delay for e in estimates if e.delay is not None]
+    switched = sum(e.generalization_step is not None for e in estimates)
+    memorized = sum(e.memorization_step is not None for e in estimates)
+    unlogged = sum(e.generalization is None for e in estimates)
+    sentences = [
+        f"{memorized} of {plural(len(estimates), 'run')} memorised; {switched} generalised; "
+        f"{len(estimates) - switched} had not when last seen (censored, and counted as such)."
+    ]
+    if unlogged:
+        sentences.append(f"{plural(unlogged, 'run')} of these log no held-out accuracy.")
+    sentences += _forecast_sentences(content.forecasts)
+    if content.forecasts_note:
+        sentences.append(content.forecasts_note)
+    if not delays:
+        headline = f"{switched} of {len(estimates)} switched; no delay could be measured"
+        return Answer(question, headline, tuple(sentences))
+    low, middle, high = np.quantile(delays, [0.25, 0.5, 0.75])
+    headline = f"{middle:,.0f} steps after memorising (median of {len(delays)})"
+    sentences.insert(0, f"Half of the delays seen lie between {low:,.0f} and {high:,.0f} steps.")
+    return Answer(question, headline, tuple(sentences))
+
+
+def _forecast_sentences(forecasts: tuple[ScoredForecast, ...]) -> list[str]:
+    if not forecasts:
+        return []
+    errors = [abs(f.relative_error) for f in forecasts if f.relative_error is not None]
+    judged = [f.inside for f in forecasts if f.inside is not None]
+    refused = sum(f.forecast.median is None for f in forecasts)
+    said = [f"{plural(len(forecasts), 'forecast')} at memorisation, {refused} refused."]
+    if errors:
+        said.append(
+            f"They missed the delay by {np.median(errors):.0%} at the median; "
+            f"{sum(judged)} of {len(judged)} fell into their 90 % interval."
+        )
+    return said
+
+
+def _holds(content: ReportContent) -> Answer:
+    question = "Does the theory hold for them?"
+    counts = Counter(verdict.verdict for verdict in content.verdicts)
+    if not content.verdicts or counts[VerdictKind.NOT_APPLICABLE] == len(content.verdicts):
+        headline = "No claim can be judged on these data"
+        return Answer(question, headline, ("Each claim below says what it would need.",))
+    headline = ", ".join(f"{counts[kind]} {kind}" for kind in VerdictKind if counts[kind])
+    sentences = []
+    for kind in VerdictKind:
+        names = [v.prediction for v in content.verdicts if v.verdict is kind]
+        if names:
+            sentences.append(f"{kind.capitalize()}: {', '.join(names)}.")
+    return Answer(question, headline, tuple(sentences))
+
+
+def _cite(content: ReportContent) -> Answer:
+    study, thresholds = content.estimated.study, content.estimated.thresholds
+    records, runs = len(study.records), len(study.runs)
+    repeats = sum(len(merge.repeats) for merge in study.merges)
+    censored = sum(estimate.censored for estimate in content.estimated.estimates)
+    sentences = [
+        f"Read: {plural(records, 'record')}; {plural(repeats, 'repeat')} merged; "
+        f"{len(study.without_trajectory)} without a log; {len(study.left_out)} left out.",
+        f"Thresholds: training {thresholds.train_accuracy:g}, "
+        f"held-out {thresholds.heldout_accuracy:g}, "
+        f"held for {plural(thresholds.persistence, 'evaluation')}.",
+        f"Ready to paste: nht cite {study.source}",
+    ]
+    headline = f"n = {plural(runs, 'distinct run')}, {censored} censored"
+    return Answer("What may be cited?", headline, tuple(sentences))
+
+
+def effect(verdict: Verdict, *, named: bool = True) -> str:
+    """The statistic with its interval, in words and numbers; "" when there is none."""
+    if verdict.statistic is None:
+        return ""
+    interval = verdict.interval
+    around = (
+        ""
+        if interval is None
+        else f" [{interval.low:.3g}, {interval.high:.3g}] ({interval.coverage:.0%})"
+    )
+    name = f" ({verdict.statistic_name})" if named and verdict.statistic_name else ""
+    return f"{verdict.statistic:.4g}{around}{name}"
