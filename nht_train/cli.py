@@ -1,0 +1,44 @@
+"""``nht train``: one run from a configuration file. Heavy imports wait until it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="TOML file that describes the run.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="Such as optimizer.weight_decay=0.5."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Run directory [default: runs/NAME].")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the last saved state.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
+) -> int:
+    """Train one model; SIGTERM or Ctrl-C saves and stops, --resume continues bit for bit."""
+    from nht_theory.runs.run_format import RunState
+    from nht_train.config import TrainConfig
+    from nht_train.progress import Silent, for_this_output
+    from nht_train.trainer import train as train_run
+
+    chosen = TrainConfig.from_toml(config, overrides or ())
+    directory = output or Path("runs") / config.stem
+    progress = Silent() if json else for_this_output(chosen.steps)
+    status = train_run(chosen, directory, resume=resume, progress=progress)
+    if json:
+        print(status.model_dump_json(indent=2))
+    else:
+        print(f"{status.state.value} at step {status.step} of {chosen.steps}: {directory}")
+    return EXIT_INTERRUPTED if status.state is RunState.INTERRUPTED else EXIT_DONE
+
+
+EXIT_DONE = 0
+EXIT_INTERRUPTED = 143
+"""As a shell reports a process ended by SIGTERM: not done, but resumable."""

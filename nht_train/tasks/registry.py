@@ -1,0 +1,9 @@
+"""The tasks that a configuration can name."""
+
+TASKS = {
+    "modular_addition": "nht_train.tasks.modular:modular_addition",
+    "modular_subtraction": "nht_train.tasks.modular:modular_subtraction",
+    "modular_multiplication": "nht_train.tasks.modular:modular_multiplication",
+    "modular_division": "nht_train.tasks.modular:modular_division",
+}
+"""name -> module:function, where the function returns a :class:`nht_train.tasks.task.Task`."""
