@@ -77,7 +77,7 @@ def pure_decay_rate(run: Run, window: Window) -> float | Missing:
         return form
     if isinstance(product, Missing):
         return product
-    if "muon_lr" in settings.extra:
+    if settings.optimizer != "adamw" and "muon_lr" in settings.extra:
         return Missing(
             Unavailable.NO_DECAY_RATE,
             "two learning rates (learning_rate and muon_lr) act on one norm",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from nht_theory.errors import InputError
-from nht_theory.predictions import necessity, p1, p2, prefactor
+from nht_theory.predictions import law, necessity, p1, p2, prefactor
 from nht_theory.predictions.verdict import Prediction
 
 PREDICTIONS: tuple[Prediction, ...] = (
+    law.PREDICTION,
     prefactor.PREDICTION_BOUND,
     prefactor.PREDICTION_PURE_DECAY,
     necessity.PREDICTION,
