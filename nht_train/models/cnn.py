@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from torch import Tensor, nn
 
 CHANNELS = (3, 32, 32, 64, 64, 128, 128)
@@ -26,7 +28,7 @@ class SixLayerCNN(nn.Module):
         super().__init__()
         self.convolutions = nn.ModuleList(
             nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
-            for inputs, outputs in zip(CHANNELS, CHANNELS[1:], strict=False)
+            for inputs, outputs in itertools.pairwise(CHANNELS)
         )
         self.pool = nn.MaxPool2d(2)
         self.head = nn.Linear(CHANNELS[-1], classes)

@@ -2,5 +2,7 @@
 
 MODELS = {
     "transformer": "nht_train.models.transformer:Transformer",
+    "cnn": "nht_train.models.cnn:SixLayerCNN",
+    "resnet18": "nht_train.models.resnet18:resnet18",
 }
 """name -> module:class; what the task decides (``classes`` ...) is passed by name."""

@@ -49,6 +49,10 @@ class Standardization:
         return (images.float() - mean) / self.standard_deviation.to(images.device)
 
 
+def _per_channel(values: np.ndarray) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32)[:, None, None]
+
+
 @dataclass(frozen=True, eq=False)
 class ImageTensors:
     """Images channel-first with their labels: uint8 [n, 3, height, width], int64 [n]."""

@@ -61,12 +61,11 @@ def celeba(
 
 
 def _task(name: str, table: SpuriousTable, image_size: int, batch_size: int, seed: int) -> Task:
-    train, test = (
-        LabelledImages(
-            read_images(table.paths(split), image_size), table.target[table.split == split]
-        )
-        for split in (Split.TRAIN, Split.TEST)
-    )
+    def labelled(split: Split) -> LabelledImages:
+        images = read_images(table.paths(split), image_size)
+        return LabelledImages(images, table.target[table.split == split])
+
+    train, test = labelled(Split.TRAIN), labelled(Split.TEST)
     standardize = Standardization.of(train.images)
     train_data, test_data = ImageTensors.of(train), ImageTensors.of(test)
     groups = table.group[table.split == Split.TEST]
