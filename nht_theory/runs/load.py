@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, plan, settings
+from nht_theory.runs.in_order import map_in_order
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.readers import delimited, json_lines, json_study, run_directory, settings_file
 from nht_theory.runs.readers.text import read_json
@@ -78,8 +80,7 @@ class _FileContent:
 def _read_all(found: plan.ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], list[LeftOut]]:
     read: list[ReadRun] = []
     failures: list[LeftOut] = []
-    for planned in found.files:
-        content = _read_file(planned, options)
+    for content in map_in_order(partial(_read_file, options=options), found.files, options.workers):
         read.extend(content.read)
         failures.extend(content.failures)
     return read, failures

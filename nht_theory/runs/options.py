@@ -20,6 +20,8 @@ class ReadOptions:
             log says is never overruled.
         pattern: how file names tell hyperparameters, ``'wd{weight_decay}_seed{seed}'``.
         merge_repeats: whether repeated records of one run are counted once.
+        workers: processes that read; None for one a core when there are many files. The result
+            does not depend on it.
 
     Example:
         >>> ReadOptions(column_map=parse_map(["squared_norm=V"])).column_map
@@ -30,6 +32,7 @@ class ReadOptions:
     hyperparameters: Mapping[str, object] = field(default_factory=dict)
     pattern: str | None = None
     merge_repeats: bool = True
+    workers: int | None = None
 
 
 DEFAULT_OPTIONS = ReadOptions()

@@ -100,5 +100,8 @@ def columns_of_rows(rows: list[dict[str, object]]) -> dict[str, list[object]]:
         >>> columns_of_rows([{"step": 0, "loss": 2.0}, {"step": 1}])
         {'step': [0, 1], 'loss': [2.0, None]}
     """
+    first = tuple(rows[0]) if rows else ()
+    if all(tuple(row) == first for row in rows):
+        return dict(zip(first, map(list, zip(*map(dict.values, rows), strict=True)), strict=True))
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
