@@ -37,3 +37,22 @@ class DomainError(NhtError, ValueError):
 
 class UnsafeFileError(InputError):
     """A file was refused because reading it could execute code or exhaust the machine."""
+
+
+class ConvergenceError(NhtError):
+    """A fit has no trustworthy maximum; the remedies are numbered, the likeliest first.
+
+    Args:
+        problem: what was found.
+        source: the fit.
+        remedies: what to do, in the order worth trying.
+
+    Example:
+        >>> str(ConvergenceError("scale tends to zero", source="fit", remedies=("add runs",)))
+        'fit: scale tends to zero; (1) add runs'
+    """
+
+    def __init__(self, problem: str, *, source: object, remedies: tuple[str, ...]) -> None:
+        self.remedies = remedies
+        numbered = "; ".join(f"({place}) {text}" for place, text in enumerate(remedies, 1))
+        super().__init__(problem, source=source, remedy=numbered)
