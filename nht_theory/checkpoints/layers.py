@@ -134,7 +134,7 @@ def _join_vectors(
     """Give normalisations and scalars to the layer of their number, else to the one before."""
     previous: LayerKey | None = None
     waiting: list[str] = []
-    matrices = [key for key in order if not _is_vectors(key, members, shapes)]
+    matrices = {key for key in order if not _is_vectors(key, members, shapes)}
     if not matrices:
         return
     for key in order:
@@ -151,16 +151,11 @@ def _join_vectors(
             members[partner].extend(names)
 
 
-def _partner(key: LayerKey, matrices: list[LayerKey]) -> LayerKey | None:
+def _partner(key: LayerKey, matrices: set[LayerKey]) -> LayerKey | None:
     """conv1 for bn1: the same parent and the same trailing number."""
     found = re.fullmatch(r"\D+(\d+)", str(key[-1]))
-    if found is None:
-        return None
-    for other in matrices:
-        match = re.fullmatch(r"conv(\d+)", str(other[-1]))
-        if match and other[:-1] == key[:-1] and match[1] == found[1]:
-            return other
-    return None
+    partner = None if found is None else (*key[:-1], f"conv{found[1]}")
+    return partner if partner in matrices else None
 
 
 def _head(

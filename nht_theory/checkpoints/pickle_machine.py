@@ -1,0 +1,423 @@
+"""A pickle read as data: every instruction is interpreted, none is carried out.
+
+Python's own unpickler imports what a file names and calls it. This one builds symbols instead:
+``GLOBAL`` gives a :class:`Symbol`, calling it gives an :class:`OpaqueObject` that remembers the
+arguments, and a caller may turn the few calls it knows into values. Nothing is imported, hashed,
+compared or called on behalf of the file, so an object of an unknown class costs nothing and a
+malicious one is inert.
+
+Instruction set: ``pickletools`` of the Python standard library, protocols 0 to 5.
+"""
+
+from __future__ import annotations
+
+import codecs
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nht_theory.checkpoints import limits
+from nht_theory.errors import InputError, UnsafeFileError
+
+_SIMPLE_KEYS = (str, int, float, bool, bytes, type(None))
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A class or function that the file names, never imported."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+class OpaqueObject:
+    """What a call would have made: the callee, its arguments, and what was filled in later.
+
+    Attributes:
+        symbol: what was to be called; None where that is itself an opaque object.
+        arguments: positional arguments.
+        entries: items set on it, as of a subclass of dict.
+        members: items appended to it, as of a subclass of list.
+        state: what was to be given to ``__setstate__`` (often the attributes), or None.
+    """
+
+    __slots__ = ("arguments", "entries", "members", "state", "symbol")
+
+    def __init__(self, symbol: Symbol | None, arguments: tuple[Any, ...]) -> None:
+        self.symbol = symbol
+        self.arguments = arguments
+        self.entries: dict[Any, Any] = {}
+        self.members: list[Any] = []
+        self.state: Any = None
+
+    def attributes(self) -> dict[Any, Any]:
+        """The attributes that its state sets, with the items set on it; empty if unknown."""
+        state = self.state
+        if isinstance(state, tuple) and len(state) == 2:
+            merged = [part for part in state if isinstance(part, dict)]
+            state = {k: v for part in merged for k, v in part.items()}
+        return {**self.entries, **(state if isinstance(state, dict) else {})}
+
+
+class OpaqueKey:
+    """A dictionary key that is not a plain value; equal only to itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A long string or block of bytes that was passed over."""
+
+    kind: str
+    length: int
+
+
+class _Mark:
+    __slots__ = ()
+
+
+_MARK = _Mark()
+
+Reduce = Callable[[Symbol, tuple[Any, ...]], Any]
+"""Value of a known call, or NotImplemented."""
+Persistent = Callable[[Any], Any]
+Check = Callable[[Symbol], None]
+
+
+class PickleMachine:
+    """Interprets one pickle.
+
+    Args:
+        data: the bytes, from the pickle's first instruction on.
+        source: the file, for messages.
+        reduce: gives the value of the calls it knows.
+        persistent: gives the value of a persistent identifier.
+        check: called with each symbol as it is named; raises to refuse the file.
+    """
+
+    def __init__(
+        self,
+        data: memoryview,
+        *,
+        source: object,
+        reduce: Reduce,
+        persistent: Persistent,
+        check: Check,
+    ) -> None:
+        self._data = data
+        self._source = source
+        self._reduce = reduce
+        self._persistent = persistent
+        self._check = check
+        self._at = 0
+        self._stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+
+    def run(self) -> tuple[Any, int]:
+        """The object, and the number of bytes its pickle takes.
+
+        Raises:
+            InputError: the bytes are no complete pickle.
+            UnsafeFileError: it is longer than any checkpoint needs, or ``check`` refused it.
+        """
+        handlers = self._HANDLERS
+        data = self._data
+        try:
+            for _ in range(limits.PICKLE_INSTRUCTIONS):
+                code = data[self._at]
+                self._at += 1
+                if code == 0x2E:  # STOP
+                    return self._stack.pop(), self._at
+                handlers[code](self)
+        except InputError:
+            raise
+        except (IndexError, KeyError, TypeError, ValueError, struct.error, AttributeError) as error:
+            raise InputError(
+                f"not a readable pickle (at byte {self._at} of {len(data)})",
+                source=self._source,
+                remedy="the file is truncated or damaged; save or copy it again",
+            ) from error
+        raise UnsafeFileError(
+            f"a pickle of more than {limits.PICKLE_INSTRUCTIONS} instructions",
+            source=self._source,
+            remedy="save the weights as safetensors",
+        )
+
+    # Reading bytes.
+
+    def _take(self, count: int) -> memoryview:
+        start = self._at
+        if count < 0 or start + count > len(self._data):
+            raise ValueError("beyond the end")
+        self._at = start + count
+        return self._data[start : start + count]
+
+    def _number(self, count: int) -> int:
+        return int.from_bytes(self._take(count), "little")
+
+    def _line(self) -> str:
+        window = bytes(self._data[self._at : self._at + limits.PICKLE_TEXT_BYTES])
+        end = window.index(b"\n")
+        self._at += end + 1
+        return window[:end].decode("utf-8")
+
+    def _push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def _text(self, count: int) -> None:
+        raw = self._take(count)
+        if count > limits.PICKLE_TEXT_BYTES:
+            self._push(Skipped("text", count))
+        else:
+            self._push(bytes(raw).decode("utf-8", "surrogatepass"))
+
+    def _bytes(self, count: int) -> None:
+        raw = self._take(count)
+        long = count > limits.PICKLE_TEXT_BYTES
+        self._push(Skipped("bytes", count) if long else bytes(raw))
+
+    def _old_string(self, count: int) -> None:
+        raw = self._take(count)
+        long = count > limits.PICKLE_TEXT_BYTES
+        self._push(Skipped("text", count) if long else bytes(raw).decode("latin-1"))
+
+    def _integer(self, count: int) -> None:
+        raw = self._take(count)
+        if count > 64:
+            self._push(Skipped("integer", count))
+        else:
+            self._push(int.from_bytes(raw, "little", signed=True))
+
+    def _float_line(self) -> None:
+        self._push(float(self._line()))
+
+    def _int_line(self) -> None:
+        line = self._line()
+        booleans = {"00": False, "01": True}
+        self._push(booleans[line] if line in booleans else self._bounded_int(line))
+
+    def _long_line(self) -> None:
+        self._push(self._bounded_int(self._line().rstrip("L")))
+
+    @staticmethod
+    def _bounded_int(line: str) -> int:
+        if len(line) > 200:
+            raise ValueError("a number of more than 200 digits")
+        return int(line)
+
+    def _string_line(self) -> None:
+        line = self._line()
+        if len(line) < 2 or line[0] not in "'\"" or line[-1] != line[0]:
+            raise ValueError("a string without quotes")
+        raw, _ = codecs.escape_decode(line[1:-1].encode("latin-1"))
+        self._push(raw.decode("latin-1"))
+
+    def _unicode_line(self) -> None:
+        self._push(self._line().encode("latin-1", "replace").decode("raw-unicode-escape"))
+
+    # Containers.
+
+    def _pop_mark(self) -> list[Any]:
+        stack = self._stack
+        place = len(stack) - 1
+        while stack[place] is not _MARK:
+            place -= 1
+            if place < 0:
+                raise ValueError("no mark")
+        items = stack[place + 1 :]
+        del stack[place:]
+        return items
+
+    def _tuple(self, count: int) -> None:
+        stack = self._stack
+        if len(stack) < count:
+            raise ValueError("stack underflow")
+        stack[-count:] = [tuple(stack[-count:])]
+
+    def _set_items(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        if isinstance(target, OpaqueObject):
+            target = target.entries
+        if not isinstance(target, dict) or len(items) % 2:
+            raise ValueError("items set on no mapping")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            target[plain_key(key)] = value
+
+    def _append_items(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        if isinstance(target, OpaqueObject):
+            target.members.extend(items)
+        elif isinstance(target, list):
+            target.extend(items)
+        else:
+            raise ValueError("items appended to no list")
+
+    def _dict(self) -> None:
+        items = self._pop_mark()
+        self._push({})
+        self._set_items(items)
+
+    def _set_item(self) -> None:
+        value, key = self._stack.pop(), self._stack.pop()
+        self._set_items([key, value])
+
+    # Symbols and calls.
+
+    def _symbol(self, module: Any, name: Any) -> Symbol:
+        if not isinstance(module, str) or not isinstance(name, str):
+            raise ValueError("a global without a name")
+        symbol = Symbol(module, name)
+        self._check(symbol)
+        return symbol
+
+    def _stack_global(self) -> None:
+        name, module = self._stack.pop(), self._stack.pop()
+        self._push(self._symbol(module, name))
+
+    def _global_line(self) -> None:
+        self._push(self._symbol(self._line(), self._line()))
+
+    def _call(self, callee: Any, arguments: Any) -> None:
+        if isinstance(arguments, list):
+            arguments = tuple(arguments)
+        if not isinstance(arguments, tuple):
+            arguments = (arguments,)
+        if isinstance(callee, Symbol):
+            value = self._reduce(callee, arguments)
+            self._push(OpaqueObject(callee, arguments) if value is NotImplemented else value)
+        else:
+            self._push(OpaqueObject(None, (callee, *arguments)))
+
+    def _reduce_call(self) -> None:
+        arguments, callee = self._stack.pop(), self._stack.pop()
+        self._call(callee, arguments)
+
+    def _new_object_keywords(self) -> None:
+        keywords, arguments, callee = self._stack.pop(), self._stack.pop(), self._stack.pop()
+        self._call(callee, (*arguments, keywords) if isinstance(arguments, tuple) else ())
+
+    def _object(self) -> None:
+        items = self._pop_mark()
+        self._call(items[0], tuple(items[1:]))
+
+    def _instance(self) -> None:
+        symbol = self._symbol(self._line(), self._line())
+        self._call(symbol, tuple(self._pop_mark()))
+
+    def _build(self) -> None:
+        state = self._stack.pop()
+        target = self._stack[-1]
+        # The attributes of a plain container (``_metadata`` of a state dictionary) hold no weight.
+        if isinstance(target, OpaqueObject):
+            target.state = state
+
+    def _extension(self, width: int) -> None:
+        code = self._number(width)
+        self._push(self._symbol("copyreg extension registry", str(code)))
+
+    # Memory.
+
+    def _put(self, index: int) -> None:
+        self._memo[index] = self._stack[-1]
+
+    def _memoize(self) -> None:
+        self._memo[len(self._memo)] = self._stack[-1]
+
+    def _pop(self) -> None:
+        self._stack.pop()
+
+    def _drop_to_mark(self) -> None:
+        self._pop_mark()
+
+    def _skip(self, count: int) -> None:
+        self._take(count)
+
+    def _no_buffer(self) -> None:
+        raise ValueError("an out-of-band buffer")
+
+    _HANDLERS: ClassVar[dict[int, Callable[[PickleMachine], None]]] = {
+        ord("("): lambda m: m._push(_MARK),
+        ord("0"): _pop,
+        ord("1"): _drop_to_mark,
+        ord("2"): lambda m: m._push(m._stack[-1]),
+        ord("F"): _float_line,
+        ord("G"): lambda m: m._push(struct.unpack(">d", m._take(8))[0]),
+        ord("I"): _int_line,
+        ord("J"): lambda m: m._integer(4),
+        ord("K"): lambda m: m._push(m._number(1)),
+        ord("M"): lambda m: m._push(m._number(2)),
+        ord("L"): _long_line,
+        0x8A: lambda m: m._integer(m._number(1)),
+        0x8B: lambda m: m._integer(m._number(4)),
+        ord("N"): lambda m: m._push(None),
+        0x88: lambda m: m._push(True),
+        0x89: lambda m: m._push(False),
+        ord("S"): _string_line,
+        ord("T"): lambda m: m._old_string(m._number(4)),
+        ord("U"): lambda m: m._old_string(m._number(1)),
+        ord("V"): _unicode_line,
+        ord("X"): lambda m: m._text(m._number(4)),
+        0x8C: lambda m: m._text(m._number(1)),
+        0x8D: lambda m: m._text(m._number(8)),
+        ord("B"): lambda m: m._bytes(m._number(4)),
+        ord("C"): lambda m: m._bytes(m._number(1)),
+        0x8E: lambda m: m._bytes(m._number(8)),
+        0x96: lambda m: m._bytes(m._number(8)),
+        ord("]"): lambda m: m._push([]),
+        ord("}"): lambda m: m._push({}),
+        ord(")"): lambda m: m._push(()),
+        0x8F: lambda m: m._push([]),  # a set is kept as a list: nothing is hashed
+        ord("l"): lambda m: m._push(m._pop_mark()),
+        ord("t"): lambda m: m._push(tuple(m._pop_mark())),
+        ord("d"): _dict,
+        0x85: lambda m: m._tuple(1),
+        0x86: lambda m: m._tuple(2),
+        0x87: lambda m: m._tuple(3),
+        ord("a"): lambda m: m._append_items([m._stack.pop()]),
+        ord("e"): lambda m: m._append_items(m._pop_mark()),
+        0x90: lambda m: m._append_items(m._pop_mark()),
+        0x91: lambda m: m._push(m._pop_mark()),
+        ord("s"): _set_item,
+        ord("u"): lambda m: m._set_items(m._pop_mark()),
+        ord("c"): _global_line,
+        0x93: _stack_global,
+        ord("R"): _reduce_call,
+        0x81: _reduce_call,
+        0x92: _new_object_keywords,
+        ord("o"): _object,
+        ord("i"): _instance,
+        ord("b"): _build,
+        0x82: lambda m: m._extension(1),
+        0x83: lambda m: m._extension(2),
+        0x84: lambda m: m._extension(4),
+        ord("P"): lambda m: m._push(m._persistent(m._line())),
+        ord("Q"): lambda m: m._push(m._persistent(m._stack.pop())),
+        ord("p"): lambda m: m._put(m._bounded_int(m._line())),
+        ord("q"): lambda m: m._put(m._number(1)),
+        ord("r"): lambda m: m._put(m._number(4)),
+        0x94: _memoize,
+        ord("g"): lambda m: m._push(m._memo[m._bounded_int(m._line())]),
+        ord("h"): lambda m: m._push(m._memo[m._number(1)]),
+        ord("j"): lambda m: m._push(m._memo[m._number(4)]),
+        0x80: lambda m: m._skip(1),
+        0x95: lambda m: m._skip(8),
+        0x97: _no_buffer,
+        0x98: _no_buffer,
+    }
+
+
+def plain_key(key: Any) -> Any:
+    """A key that is safe to hash: hashing nested tuples from a file can take forever."""
+    if isinstance(key, _SIMPLE_KEYS):
+        return key
+    if isinstance(key, tuple) and all(isinstance(part, _SIMPLE_KEYS) for part in key):
+        return key
+    return OpaqueKey(key)

@@ -1,0 +1,186 @@
+"""Where a tensor lies in its file, and the sum of its squares read from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from nht_theory.checkpoints.elements import FLOAT32, FLOAT64, Element, as_numbers
+from nht_theory.checkpoints.mapped_file import MappedFile
+from nht_theory.checkpoints.summation import sum_of_squares
+from nht_theory.errors import InputError, UnsafeFileError
+
+Shape = tuple[int, ...]
+
+WINDOW_BYTES = 1 << 24
+"""Bytes of a file touched before they are given back."""
+_CONVERTED_BYTES = 1 << 18
+"""Bytes of a narrow type converted at a time."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A strided block of one file.
+
+    Attributes:
+        file: where it lies.
+        offset: byte of its first element.
+        shape: its extent.
+        strides: in elements; None when it is contiguous in row-major order.
+    """
+
+    file: MappedFile
+    offset: int
+    shape: Shape
+    strides: Shape | None = None
+
+    def extent(self, element: Element) -> tuple[int, int]:
+        """First byte and number of bytes from the first element to the last."""
+        if prod(self.shape) == 0:
+            return self.offset, 0
+        if self.strides is None:
+            return self.offset, prod(self.shape) * element.itemsize
+        last = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        return self.offset, (last + 1) * element.itemsize
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor of a checkpoint, not yet read.
+
+    Attributes:
+        name: its name in the state dictionary.
+        shape: its shape.
+        element: its element type.
+        pieces: where it lies; several for a tensor that was saved in parts.
+        storage: equal for tensors that share memory in the file; None where a format cannot tell.
+    """
+
+    name: str
+    shape: Shape
+    element: Element
+    pieces: tuple[Piece, ...]
+    storage: Hashable = None
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        return self.size * self.element.itemsize
+
+    def squared_norm(
+        self, *, exact: bool = False, read: Callable[[int], None] | None = None
+    ) -> tuple[float, int]:
+        """Sum of squares in float64, and the number of elements that are not finite.
+
+        Args:
+            exact: float64 throughout; see :func:`nht_theory.checkpoints.summation.sum_of_squares`.
+            read: called with the number of bytes read, as they are.
+
+        Raises:
+            InputError: the bytes are not there.
+        """
+        total, not_finite = 0.0, 0
+        for piece in self.pieces:
+            for numbers, repeats in _numbers(piece, self, read):
+                value, bad = sum_of_squares(numbers, exact=exact)
+                total += repeats * value
+                not_finite += repeats * bad
+        return total, not_finite
+
+    def values(self) -> NDArray[np.generic]:
+        """The elements as float32 or float64, flat in the order they are stored: for small
+        tensors such as scales and steps."""
+        parts = [
+            numbers.copy() for piece in self.pieces for numbers, _ in _numbers(piece, self, None)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _numbers(
+    piece: Piece, tensor: StoredTensor, read: Callable[[int], None] | None
+) -> Iterator[tuple[NDArray[np.floating], int]]:
+    """The elements of a piece in flat windows, with how often each counts."""
+    element = tensor.element
+    repeats, shape, strides = _without_repeats(piece)
+    if prod(shape) == 0:
+        return
+    if strides is None or _is_dense(shape, strides):
+        start, count = piece.offset, prod(shape) * element.itemsize
+        viewed = element in (FLOAT32, FLOAT64) or element.kind == "complex"
+        step = WINDOW_BYTES if viewed else _CONVERTED_BYTES
+        for begin in range(start, start + count, WINDOW_BYTES):
+            length = min(WINDOW_BYTES, start + count - begin)
+            piece.file.prepare(begin, length)
+            raw = piece.file.bytes_at(begin, length)
+            for inner in range(0, length, step):
+                yield as_numbers(raw[inner : inner + step], element), repeats  # type: ignore[misc]
+            piece.file.release(begin, length)
+            if read is not None:
+                read(length)
+        return
+    first, span = piece.extent(element)
+    if prod(shape) * element.itemsize > span:
+        raise UnsafeFileError(
+            f"tensor {tensor.name} overlaps itself: {prod(shape)} elements over {span} bytes",
+            source=piece.file.path,
+        )
+    piece.file.prepare(first, span)
+    raw = piece.file.bytes_at(first, span)
+    byte_strides = tuple(s * element.itemsize for s in strides)
+    view = as_strided(raw, (*shape, element.itemsize), (*byte_strides, 1), writeable=False)
+    for block in _blocks(view, element.itemsize):
+        yield as_numbers(block, element), repeats  # type: ignore[misc]
+    piece.file.release(first, span)
+    if read is not None:
+        read(span)
+
+
+def _without_repeats(piece: Piece) -> tuple[int, Shape, Shape | None]:
+    """Axes of stride zero (an expanded tensor) become a multiplicity."""
+    if piece.strides is None:
+        return 1, piece.shape, None
+    repeats, shape, strides = 1, [], []
+    for length, stride in zip(piece.shape, piece.strides, strict=True):
+        if stride < 0:
+            raise InputError("negative stride", source=piece.file.path)
+        if stride == 0 and length > 1:
+            repeats *= length
+        elif length != 1:
+            shape.append(length)
+            strides.append(stride)
+    return repeats, tuple(shape), tuple(strides)
+
+
+def _is_dense(shape: Shape, strides: Shape) -> bool:
+    """Whether the elements fill one contiguous range, in any order of the axes."""
+    expected = 1
+    for stride, length in sorted(zip(strides, shape, strict=True)):
+        if stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def _blocks(view: NDArray[np.uint8], itemsize: int) -> Iterator[NDArray[np.uint8]]:
+    """Contiguous copies of a strided view, a bounded number of bytes each."""
+    if view.ndim == 1 or view.nbytes <= _CONVERTED_BYTES:
+        yield np.ascontiguousarray(view).reshape(-1)
+        return
+    per_entry = view.nbytes // view.shape[0]
+    if per_entry > _CONVERTED_BYTES:
+        for entry in view:
+            yield from _blocks(entry, itemsize)
+        return
+    step = max(1, _CONVERTED_BYTES // max(1, per_entry))
+    for start in range(0, view.shape[0], step):
+        yield np.ascontiguousarray(view[start : start + step]).reshape(-1)
