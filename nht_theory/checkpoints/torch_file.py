@@ -84,7 +84,7 @@ class TorchFile:
 
     def _run(self, start: int, length: int) -> tuple[Any, int]:
         machine = PickleMachine(
-            memoryview(self.file.bytes_at(start, length)),
+            self.file.bytes_at(start, length).data,
             source=self.file.path,
             reduce=reduce_call,
             persistent=self._note_storage,
