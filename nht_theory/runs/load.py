@@ -14,7 +14,17 @@ from nht_theory.errors import InputError
 from nht_theory.runs import column_names, plan, settings
 from nht_theory.runs.in_order import map_in_order
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
-from nht_theory.runs.readers import delimited, json_lines, json_study, run_directory, settings_file
+from nht_theory.runs.readers import (
+    delimited,
+    json_lines,
+    json_study,
+    parquet,
+    run_directory,
+    settings_file,
+    tensorboard,
+    tidy,
+    trainer_state,
+)
 from nht_theory.runs.readers.text import read_json
 from nht_theory.runs.record import ReadRun, Record, to_run
 from nht_theory.runs.replicates import merge_repeats
@@ -46,7 +56,7 @@ def load_study(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Stud
         ('wd1_seed0', array([9., 4.]), 1.0)
     """
     column_names.check_map(options.column_map, settings.HYPERPARAMETER_NAMES)
-    found = plan.plan_reading(path)
+    found = plan.plan_reading(path, options)
     read, failures = _read_all(found, options)
     if not read:
         raise _nothing(found, failures)
@@ -90,7 +100,7 @@ def _read_file(planned: plan.PlannedFile, options: ReadOptions) -> _FileContent:
     failures: list[LeftOut] = []
     read: list[ReadRun] = []
     try:
-        records, refused = _records(planned)
+        records, refused = _records(planned, options)
     except InputError as error:
         return _FileContent((), (LeftOut(planned.file, _reason(error, planned)),))
     failures.extend(LeftOut(f"{planned.file}: {label}", reason) for label, reason in refused)
@@ -103,22 +113,32 @@ def _read_file(planned: plan.PlannedFile, options: ReadOptions) -> _FileContent:
     return _FileContent(tuple(read), tuple(failures))
 
 
-def _records(planned: plan.PlannedFile) -> tuple[list[Record], list[tuple[str, str]]]:
-    if planned.reader == plan.RUN_DIRECTORY:
+def _records(
+    planned: plan.PlannedFile, options: ReadOptions
+) -> tuple[list[Record], list[tuple[str, str]]]:
+    """The records of one planned file, and (record, reason) for those that cannot be used."""
+    if planned.reader is plan.Reader.RUN_DIRECTORY:
         return [run_directory.read(planned.path, planned.name)], []
-    if planned.reader == plan.JSON_STUDY:
+    if planned.reader is plan.Reader.JSON_STUDY:
         return json_study.read(planned.path, planned.name, read_json(planned.path))
+    if planned.reader is plan.Reader.TRAINER_STATE:
+        return [trainer_state.read(planned.parts, planned.name)], []
     beside, broken = settings_file.read_all(planned.beside)
-    reader = json_lines.read if planned.reader == plan.JSON_LINES else delimited.read
-    record = reader(planned.path, planned.name, beside)
+    if planned.reader is plan.Reader.TENSORBOARD:
+        record = tensorboard.read(planned.parts, planned.name, beside)
+    else:
+        record = _TABLE_READERS[planned.reader](planned.path, planned.name, beside)
     notes = tuple(f"{item.file}: {item.reason}" for item in broken)
-    return [
-        replace(
-            record,
-            notes=(*record.notes, *notes),
-            left_out=(*record.left_out, *broken),
-        )
-    ], []
+    runs = tidy.split_runs(replace(record, notes=(*record.notes, *notes)), options)
+    runs[0] = replace(runs[0], left_out=(*runs[0].left_out, *broken))
+    return [runs[0], *(replace(run, left_out=()) for run in runs[1:])], []
+
+
+_TABLE_READERS = {
+    plan.Reader.JSON_LINES: json_lines.read,
+    plan.Reader.TABLE: delimited.read,
+    plan.Reader.PARQUET: parquet.read,
+}
 
 
 def _reason(error: InputError, planned: plan.PlannedFile) -> str:

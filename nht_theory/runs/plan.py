@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
-from nht_theory.runs import run_format
-from nht_theory.runs.readers import json_study
+from nht_theory.runs import column_names, columns, run_format
+from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
+from nht_theory.runs.readers import json_study, tensorboard, trainer_state
+from nht_theory.runs.readers.delimited import read_header
 from nht_theory.runs.readers.text import read_json
 from nht_theory.runs.walk import Folder, natural, walk
 
-RUN_DIRECTORY = "run directory"
-JSON_LINES = "JSONL log"
-TABLE = "table"
-JSON_STUDY = "JSON study"
+
+class Reader(StrEnum):
+    """The formats of logs."""
+
+    RUN_DIRECTORY = "run directory"
+    JSON_LINES = "JSONL log"
+    TABLE = "table"
+    PARQUET = "Parquet table"
+    JSON_STUDY = "JSON study"
+    TRAINER_STATE = "Transformers trainer state"
+    TENSORBOARD = "TensorBoard events"
+
 
 _BY_SUFFIX = {
-    ".jsonl": JSON_LINES,
-    ".ndjson": JSON_LINES,
-    ".csv": TABLE,
-    ".tsv": TABLE,
+    ".jsonl": Reader.JSON_LINES,
+    ".ndjson": Reader.JSON_LINES,
+    ".csv": Reader.TABLE,
+    ".tsv": Reader.TABLE,
+    ".parquet": Reader.PARQUET,
 }
 _SETTINGS_SUFFIXES = (".json", ".yaml", ".yml")
 _SETTINGS_STEMS = ("config", "hparams", "args", "params", "hyperparameters", "run_config")
 _GENERIC_STEMS = ("metrics", "log", "logs", "history", "progress", "train_log", "results")
 """A log of such a name is known by its directory."""
+_CHECKPOINT_FOLDER = re.compile(r"checkpoint-(\d+)")
+_TORCH_HPARAMS_FOLDER = re.compile(r"\d{9,}\.\d+")
+"""Name of the directory into which torch's SummaryWriter.add_hparams writes."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +53,19 @@ class PlannedFile:
 
     Attributes:
         file: path from the root of the study.
-        path: where it is.
-        reader: one of the names of this module.
+        path: where it is; the directory, for a run that is one.
+        reader: its format.
         name: name of the run, or of the study within the study.
         beside: files with its settings, the nearest first.
+        parts: the files it consists of, where they are several.
     """
 
     file: str
     path: Path
-    reader: str
+    reader: Reader
     name: str
     beside: tuple[Path, ...] = ()
+    parts: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,11 +83,12 @@ class ReadPlan:
     left_out: tuple[LeftOut, ...]
 
 
-def plan_reading(path: Path | str) -> ReadPlan:
+def plan_reading(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> ReadPlan:
     """Find the logs below a path and say how each would be read.
 
     Args:
         path: a log, a run directory, or a directory of any depth that holds some.
+        options: a column map may tell that a table is a log.
 
     Raises:
         InputError: there is no such path, or it cannot be listed.
@@ -80,92 +99,149 @@ def plan_reading(path: Path | str) -> ReadPlan:
         ...     _ = (Path(directory) / "a.csv").write_text("step,train_acc")
         ...     _ = (Path(directory) / "cat.png").write_bytes(b"")
         ...     plan = plan_reading(directory)
-        >>> [(file.name, file.reader) for file in plan.files], plan.left_out
+        >>> [(file.name, str(file.reader)) for file in plan.files], plan.left_out
         ([('a', 'table')], (LeftOut(file='cat.png', reason='no log (.png)'),))
     """
     source = Path(path)
-    if not source.exists():
-        raise InputError("no such file or directory", source=source, remedy=_neighbour(source))
-    if source.is_file():
-        return _plan_of_file(source)
+    try:
+        if source.is_file():
+            return _plan_of_file(source, options)
+        if not source.is_dir():
+            raise InputError("no such file or directory", source=source)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", source=source) from None
     left_out: list[LeftOut] = []
     planned: list[PlannedFile] = []
     without = frozenset({run_format.CHECKPOINT_DIRECTORY, run_format.LATEST_DIRECTORY})
     for folder in walk(source, left_out, without=without):
-        planned.extend(_plan_of_folder(folder, source, left_out))
+        planned.extend(_plan_of_folder(folder, source, options, left_out))
     if not planned and len(left_out) == 1 and left_out[0].file == str(source):
         raise InputError(left_out[0].reason, source=source)
-    return ReadPlan(source, _distinct_names(planned), tuple(left_out))
+    united = _one_run_per_trainer(planned)
+    return ReadPlan(source, _distinct_names(united), tuple(left_out))
 
 
-def _plan_of_file(path: Path) -> ReadPlan:
+def _plan_of_file(path: Path, options: ReadOptions) -> ReadPlan:
     siblings = tuple(sorted((p.name for p in path.parent.iterdir() if p.is_file()), key=natural))
     folder = Folder(path.parent, "", siblings, ())
-    left_out: list[LeftOut] = []
-    if path.name in (run_format.RUN_FILE, run_format.METRICS_FILE) and (
-        run_format.RUN_FILE in siblings
-    ):
-        planned = PlannedFile(path.name, path.parent, RUN_DIRECTORY, path.parent.resolve().name)
+    own = (run_format.RUN_FILE, run_format.METRICS_FILE, run_format.STATUS_FILE)
+    if path.name in own and run_format.RUN_FILE in siblings:
+        name = path.parent.resolve().name
+        planned = PlannedFile(path.name, path.parent, Reader.RUN_DIRECTORY, name)
         return ReadPlan(path, (planned,), ())
-    found = _plan_of_name(path.name, folder, left_out)
+    left_out: list[LeftOut] = []
+    found = _plan_of_name(path.name, folder, options, left_out)
     return ReadPlan(path, (found,) if found else (), tuple(left_out))
 
 
-def _plan_of_folder(folder: Folder, root: Path, left_out: list[LeftOut]) -> list[PlannedFile]:
+def _plan_of_folder(
+    folder: Folder, root: Path, options: ReadOptions, left_out: list[LeftOut]
+) -> list[PlannedFile]:
     names = list(folder.files)
+    label = folder.relative.rstrip("/")
     planned = []
     if run_format.RUN_FILE in names:
-        label = folder.relative.rstrip("/")
         name = label or root.resolve().name
-        planned.append(PlannedFile(label or ".", folder.path, RUN_DIRECTORY, name))
+        planned.append(PlannedFile(label or ".", folder.path, Reader.RUN_DIRECTORY, name))
         own = (run_format.RUN_FILE, run_format.METRICS_FILE, run_format.STATUS_FILE)
         names = [name for name in names if name not in own]
-    claimed = _settings_files(names)
+    events = [name for name in names if tensorboard.MARK in name]
+    if events and not (label and _TORCH_HPARAMS_FOLDER.fullmatch(folder.path.name)):
+        planned.append(_plan_of_events(events, folder, root))
+    names = [name for name in names if name not in events]
+    claimed = _settings_files(names, with_events=bool(events))
     for name in names:
         if name not in claimed:
-            found = _plan_of_name(name, folder, left_out)
+            found = _plan_of_name(name, folder, options, left_out)
             planned.extend([found] if found else [])
     return planned
 
 
-def _settings_files(names: list[str]) -> set[str]:
+def _plan_of_events(events: list[str], folder: Folder, root: Path) -> PlannedFile:
+    """All event files of a directory, and of those below it that torch made for hparams."""
+    parts = [folder.path / name for name in events]
+    for below in folder.folders:
+        if _TORCH_HPARAMS_FOLDER.fullmatch(below):
+            found = sorted((folder.path / below).glob(f"*{tensorboard.MARK}*"))
+            parts.extend(path for path in found if path.is_file() and not path.is_symlink())
+    label = folder.relative.rstrip("/")
+    return PlannedFile(
+        file=f"{folder.relative}{events[0]}",
+        path=folder.path,
+        reader=Reader.TENSORBOARD,
+        name=label or root.resolve().name,
+        beside=_shared_settings(folder),
+        parts=tuple(parts),
+    )
+
+
+def _settings_files(names: list[str], *, with_events: bool) -> set[str]:
     """Files that hold the settings of a log beside them."""
     logs = {Path(name).stem for name in names if Path(name).suffix.lower() in _BY_SUFFIX}
     return {
         name
         for name in names
         if Path(name).suffix.lower() in _SETTINGS_SUFFIXES
-        and (Path(name).stem in logs or (logs and Path(name).stem.lower() in _SETTINGS_STEMS))
+        and (
+            Path(name).stem in logs
+            or ((logs or with_events) and Path(name).stem.lower() in _SETTINGS_STEMS)
+        )
     }
 
 
-def _plan_of_name(name: str, folder: Folder, left_out: list[LeftOut]) -> PlannedFile | None:
+def _plan_of_name(
+    name: str, folder: Folder, options: ReadOptions, left_out: list[LeftOut]
+) -> PlannedFile | None:
     path = folder.path / name
     file = f"{folder.relative}{name}"
+    label = folder.relative.rstrip("/")
     suffix = path.suffix.lower()
-    if suffix == ".json":
-        reason = _why_no_study(path)
-        if reason is None:
-            return PlannedFile(file, path, JSON_STUDY, f"{folder.relative}{path.stem}")
-        left_out.append(LeftOut(file, reason))
+    if tensorboard.MARK in name:
+        stem = path.parent.resolve().name
+        return PlannedFile(file, folder.path, Reader.TENSORBOARD, label or stem, (), (path,))
+    if name == trainer_state.FILE:
+        return _plan_of_trainer(path, file, label)
+    reader = Reader.JSON_STUDY if suffix == ".json" else _BY_SUFFIX.get(suffix)
+    why = None
+    if reader is None:
+        why = f"no log ({suffix or 'no suffix'})"
+    elif reader is Reader.JSON_STUDY:
+        why = _why_no_study(path)
+    elif reader is Reader.TABLE:
+        why = _why_no_table(path, options)
+    if reader is None or why is not None:
+        left_out.append(LeftOut(file, why or ""))
         return None
-    if suffix not in _BY_SUFFIX:
-        left_out.append(LeftOut(file, f"no log ({suffix or 'no suffix'})"))
-        return None
-    generic = path.stem.lower() in _GENERIC_STEMS and folder.relative
-    label = folder.relative.rstrip("/") if generic else f"{folder.relative}{path.stem}"
-    return PlannedFile(file, path, _BY_SUFFIX[suffix], label, _beside(path, folder))
+    generic = path.stem.lower() in _GENERIC_STEMS and label
+    run = label if generic else f"{folder.relative}{path.stem}"
+    return PlannedFile(file, path, reader, run, _beside(path, folder))
+
+
+def _plan_of_trainer(path: Path, file: str, label: str) -> PlannedFile:
+    in_checkpoint = _checkpoint_number(path) is not None
+    owner = path.parent.parent if in_checkpoint else path.parent
+    run = (label.rpartition("/")[0] if in_checkpoint else label) or owner.resolve().name
+    return PlannedFile(file, owner, Reader.TRAINER_STATE, run, (), (path,))
+
+
+def _checkpoint_number(path: Path) -> int | None:
+    found = _CHECKPOINT_FOLDER.fullmatch(path.parent.name)
+    return int(found.group(1)) if found else None
 
 
 def _beside(path: Path, folder: Folder) -> tuple[Path, ...]:
     own = [f"{path.stem}{suffix}" for suffix in _SETTINGS_SUFFIXES]
-    shared = [
-        name
+    nearest = [folder.path / name for name in own if name in folder.files]
+    return tuple(dict.fromkeys([*nearest, *_shared_settings(folder)]))
+
+
+def _shared_settings(folder: Folder) -> tuple[Path, ...]:
+    return tuple(
+        folder.path / name
         for name in folder.files
         if Path(name).stem.lower() in _SETTINGS_STEMS
         and Path(name).suffix.lower() in _SETTINGS_SUFFIXES
-    ]
-    return tuple(folder.path / name for name in [*own, *shared] if name in folder.files)
+    )
 
 
 def _why_no_study(path: Path) -> str | None:
@@ -177,14 +253,45 @@ def _why_no_study(path: Path) -> str | None:
     return None if json_study.is_study(content) else json_study.why_not(content)
 
 
+def _why_no_table(path: Path, options: ReadOptions) -> str | None:
+    """Why a table is no log; None when its header names a step or an epoch."""
+    try:
+        header = read_header(path)
+    except InputError as error:
+        return error.problem
+    found = column_names.resolve(header, options.column_map).sources
+    if {columns.STEP, column_names.EPOCH} & found.keys():
+        return None
+    shown = ", ".join(header[:8])
+    return f"no column holds the step (columns: {shown}): name it with --map step=COLUMN"
+
+
+def _one_run_per_trainer(planned: list[PlannedFile]) -> list[PlannedFile]:
+    """The ``trainer_state.json`` of one output directory and of its checkpoints are one run.
+
+    The latest first: that of the directory itself, then by checkpoint number.
+    """
+    parts: dict[Path, list[Path]] = {}
+    for file in planned:
+        if file.reader is Reader.TRAINER_STATE:
+            parts.setdefault(file.path, []).extend(file.parts)
+    united = []
+    for file in planned:
+        if file.reader is not Reader.TRAINER_STATE:
+            united.append(file)
+        elif file.path in parts:
+            of_run = sorted(
+                parts.pop(file.path),
+                key=lambda path: (_checkpoint_number(path) is None, _checkpoint_number(path) or 0),
+                reverse=True,
+            )
+            united.append(replace(file, parts=tuple(of_run)))
+    return united
+
+
 def _distinct_names(planned: list[PlannedFile]) -> tuple[PlannedFile, ...]:
     """Runs whose files differ only in the suffix keep it in their names."""
     count: Mapping[str, int] = Counter(file.name for file in planned)
     return tuple(
         replace(file, name=file.file) if count[file.name] > 1 else file for file in planned
     )
-
-
-def _neighbour(path: Path) -> str:
-    parent = path.parent
-    return "" if parent.is_dir() else f"{parent} does not exist either"

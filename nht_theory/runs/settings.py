@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from itertools import islice
 
 from nht_theory.conventions import DecayForm
 from nht_theory.errors import InputError
@@ -49,6 +50,11 @@ TASK_SETTINGS: dict[str, tuple[str, ...]] = {
 NESTED = ("config", "hyperparameters", "hparams", "settings", "args")
 """Keys under which files keep their settings apart from their results."""
 
+DEEPEST = 16
+MOST_SETTINGS = 10_000
+LONGEST_LIST = 64
+"""Bounds beyond which a mapping is no settings file but an accident or an attack."""
+
 _BETAS = ("betas", "adam_betas", "beta")
 _OBSERVATION = re.compile(
     r"(?:.*\.)?(?:eval_every|eval_steps|log_every|log_interval|logging_.*|save_.*|device|devices|"
@@ -79,10 +85,11 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
         mixed: the mapping also holds results, so that only names in the tables are taken.
 
     Returns:
-        the known names under ours, every other setting in ``extra``.
+        the known names under ours, every other plain value or short list of these in ``extra``.
 
     Raises:
-        InputError: a known setting has a value that cannot be one.
+        InputError: a known setting has a value that cannot be one, or the mapping is too deep or
+            too large to be settings.
 
     Example:
         >>> found = hyperparameters({"lr": "1e-3", "wd": 1, "betas": [0.9, 0.98], "frac": 0.3})
@@ -92,7 +99,9 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
     flat = {k: v for k, v in settings.items() if not isinstance(v, Mapping)}
     leaves: dict[str, str] = {}
     if not mixed:
-        flat = dict(_flatten(settings))
+        flat = dict(islice(_flatten(settings), MOST_SETTINGS + 1))
+        if len(flat) > MOST_SETTINGS:
+            raise InputError(f"more than {MOST_SETTINGS} settings")
         leaves = _unambiguous_leaves(flat)
     known: dict[str, object] = {}
     used: set[str] = set()
@@ -102,22 +111,20 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
             if path is not None and flat[path] is not None:
                 used.add(path)
                 known.setdefault(ours, flat[path])
-    for name in _BETAS:
-        value = flat.get(leaves.get(name, name))
+    for path in (leaves.get(name, name) for name in _BETAS):
+        value = flat.get(path)
         if isinstance(value, list | tuple) and len(value) == 2:
-            used.add(leaves.get(name, name))
-            known.setdefault("beta_1", value[0])
-            known.setdefault("beta_2", value[1])
+            used.add(path)
+            known = {"beta_1": value[0], "beta_2": value[1], **known}
     extra: dict[str, object] = {}
-    for ours, names in TASK_SETTINGS.items():
-        for name in names:
-            if flat.get(name) is not None and name not in used:
-                used.add(name)
-                extra.setdefault(ours, flat[name])
+    for ours, name in ((ours, name) for ours, names in TASK_SETTINGS.items() for name in names):
+        if flat.get(name) is not None and name not in used:
+            used.add(name)
+            extra.update(dict.fromkeys({ours} - extra.keys(), flat[name]))
     if not mixed:
         for path, value in flat.items():
             if path not in used and value is not None and not _OBSERVATION.fullmatch(path):
-                extra[path] = tuple(value) if isinstance(value, list) else value
+                extra.update(_plain(path, value))
     return make(known, extra)
 
 
@@ -183,11 +190,26 @@ def fill(known: Hyperparameters, more: Hyperparameters) -> Hyperparameters:
     return replace(known, **missing, extra={**more.extra, **known.extra})
 
 
-def _flatten(settings: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def _plain(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """The setting, if it can be compared: a plain value, or a short list of plain values."""
+    if isinstance(value, str | int | float):
+        yield path, value
+    elif isinstance(value, list | tuple) and len(value) <= LONGEST_LIST:
+        if all(isinstance(item, str | int | float) for item in value):
+            yield path, tuple(value)
+    elif value is not None and not isinstance(value, list | tuple):
+        yield path, str(value)
+
+
+def _flatten(
+    settings: Mapping[str, object], prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, object]]:
+    if depth > DEEPEST:
+        raise InputError(f"settings are nested deeper than {DEEPEST}", source=prefix[:40])
     for key, value in settings.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            yield from _flatten(value, f"{path}.")
+            yield from _flatten(value, f"{path}.", depth + 1)
         else:
             yield path, value
 

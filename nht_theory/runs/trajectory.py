@@ -70,6 +70,7 @@ def trajectory(cells: Mapping[str, Cells], resolution: column_names.Resolution) 
         steps, values = _united(steps, values, notes)
     _squared(values, resolution)
     _fractions(values, notes)
+    _worst_group(values, notes)
     return Trajectory(steps, values, tuple(notes))
 
 
@@ -208,6 +209,16 @@ def _squared(values: dict[str, NDArray[np.float64]], resolution: column_names.Re
         if source.norm is NormKind.PLAIN:
             with np.errstate(over="ignore"):
                 values[ours] = values[ours] ** 2
+
+
+def _worst_group(values: dict[str, NDArray[np.float64]], notes: list[str]) -> None:
+    """The lowest of the group accuracies, where a log has these and not it."""
+    groups = columns.groups_of(columns.GROUP_ACCURACY, values)
+    if len(groups) < 2 or columns.WORST_GROUP_ACCURACY in values:
+        return
+    each = [values[columns.of_group(columns.GROUP_ACCURACY, group)] for group in groups]
+    values[columns.WORST_GROUP_ACCURACY] = np.min(each, axis=0)
+    notes.append(f"worst_group_accuracy is the lowest of {len(groups)} group accuracies")
 
 
 def _fractions(values: dict[str, NDArray[np.float64]], notes: list[str]) -> None:

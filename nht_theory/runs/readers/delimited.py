@@ -12,6 +12,8 @@ from nht_theory.runs.readers.text import read_text
 from nht_theory.runs.record import Record
 from nht_theory.runs.settings import split
 
+LONGEST_HEADER = 2**20
+
 
 def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> Record:
     """Read one run.
@@ -57,6 +59,25 @@ def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> R
         notes=tuple(f"{item.file}: {item.reason}" for item in left_out),
         left_out=left_out,
     )
+
+
+def read_header(path: Path) -> list[str]:
+    """The column names of a table, without reading the rest.
+
+    Raises:
+        InputError: cannot be read, or does not begin with a line of text.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(LONGEST_HEADER)
+    except OSError as error:
+        raise InputError(error.strerror or str(error), source=path) from None
+    line = next((line for line in start.splitlines() if line.strip()), b"")
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("not text", source=path) from None
+    return [cell.strip() for cell in _rows(path, [text])[0]]
 
 
 def _rows(path: Path, lines: list[str]) -> list[list[str]]:

@@ -1,12 +1,15 @@
-"""JSON studies: a list of records, or ``{"runs": [...]}``, each with its settings and ``logs``."""
+"""JSON studies: a list of records, or ``{"runs": [...]}``, each with its settings and ``logs``.
+
+A file that is one log (a list of evaluations, or columns of equal length) is a study of one run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from nht_theory.errors import InputError
-from nht_theory.runs import events
+from nht_theory.runs import column_names, columns, events
 from nht_theory.runs.readers.json_lines import columns_of_rows
 from nht_theory.runs.record import Record
 from nht_theory.runs.settings import split
@@ -73,8 +76,26 @@ def _records(content: object) -> list[object]:
             found = content.get(key)
             if isinstance(found, list) and (key in RUN_KEYS or any(map(_log, found))):
                 return list(found)
-        return [content] if _log(content) is not None else []
-    return content if isinstance(content, list) else []
+        if _log(content) is not None:
+            return [content]
+        return [{LOG_KEYS[0]: content}] if _is_log(content) else []
+    if isinstance(content, list):
+        return [{LOG_KEYS[0]: content}] if _is_log(content) else content
+    return []
+
+
+def _is_log(content: list[object] | dict[str, object]) -> bool:
+    """Whether evaluations are listed, or columns of equal length, one of them the step."""
+    if isinstance(content, list):
+        rows = [row for row in content if isinstance(row, dict)]
+        return bool(rows) and len(rows) == len(content) and _has_step(rows[0])
+    sizes = {len(column) if isinstance(column, list) else -1 for column in content.values()}
+    return len(sizes) == 1 and sizes.pop() > 0 and _has_step(content)
+
+
+def _has_step(names: Iterable[str]) -> bool:
+    found = column_names.resolve(names, {}).sources
+    return columns.STEP in found and len(found) > 1
 
 
 def _is_record(record: object) -> bool:
