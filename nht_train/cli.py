@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,54 @@ def train(
     return EXIT_INTERRUPTED if status.state is RunState.INTERRUPTED else EXIT_DONE
 
 
+class Executor(StrEnum):
+    """Where the runs of a sweep are trained."""
+
+    LOCAL = "local"
+    SLURM = "slurm"
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(help="TOML file that describes the runs.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="For every run, such as steps=200."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Study directory [default: studies/NAME].")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes at the same time [default: one a core].")
+    ] = None,
+    executor: Annotated[Executor, typer.Option(help="This machine or a cluster.")] = Executor.LOCAL,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Start failed runs once more.")
+    ] = False,
+) -> int:
+    """Train every run of a study; finished ones are skipped, so it can be started again.
+
+    Example: nht sweep weight_decay.toml -o studies/weight_decay --workers 2
+    """
+    from nht_train.sweep.run import outcome
+    from nht_train.sweep.run import sweep as sweep_runs
+    from nht_train.sweep.state import Standing
+
+    complete, runs, directory = sweep_runs(
+        study,
+        output,
+        overrides=tuple(overrides or ()),
+        workers=workers,
+        executor=executor.value,
+        retry_failed=retry_failed,
+    )
+    print(outcome(runs, directory))
+    if not complete:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if any(run.standing is Standing.FAILED for run in runs) else EXIT_DONE
+
+
 EXIT_DONE = 0
+EXIT_FAILED = 1
+"""A run of the sweep failed; the others were trained."""
 EXIT_INTERRUPTED = 143
 """As a shell reports a process ended by SIGTERM: not done, but resumable."""

@@ -26,6 +26,7 @@ from nht_theory.runs.run_format import (
     write_run,
     write_status,
 )
+from nht_train.lock import RunLock
 
 STATE_FILE = "state.pt"
 State = dict[str, Any]
@@ -40,14 +41,17 @@ class RunWriter:
         resume: continue a run that is there (or start one that never began).
 
     Raises:
-        InputError: a run is there and ``resume`` is False, or its configuration differs.
+        InputError: a run is there and ``resume`` is False, or its configuration differs, or
+            another process is training it.
 
     Attributes:
+        lock: held from the start; the trainer gives it back.
         state: what the last :meth:`save_state` stored, when resuming; None from the start.
     """
 
     def __init__(self, directory: Path, document: RunDocument, *, resume: bool) -> None:
         self.directory = directory
+        self.lock = RunLock(directory)
         self.total_steps = document.hyperparameters.total_steps
         self.state: State | None = None
         if is_run_directory(directory):

@@ -164,7 +164,7 @@ def train(
     writer = RunWriter(directory, describe_run(setup), resume=resume)
     loop = Loop(setup, writer, progress or Silent())
     try:
-        with Interruption() as interruption, writer.log, loop.progress:
+        with Interruption() as interruption, writer.lock, writer.log, loop.progress:
             return loop.run(interruption)
     except TrainingError as error:
         loop.fail(error.problem)
