@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nht_theory.conventions import CONFIDENCE
+from nht_theory.estimators.nonlinear import Start, fit_nonlinear, newey_west_covariance
 from nht_theory.estimators.norms import usable
 from nht_theory.estimators.results import Crossing, Estimate, Interval, Missing, Unavailable
+from nht_theory.inference.information import aicc_least_squares
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run, Series
 
 UNIT = "per step of V"
 FLAT_RANGE = 1e-9
 """Range of ln V below which a series counts as constant."""
+
+FEWEST_FOR_FLOOR = 6
+"""Evaluations below which AICc of four parameters, the variance included, does not exist."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,15 @@ def rate_window(
     return Window(int(steps[top]), int(steps[bottom]), "descent after the peak")
 
 
-def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
+def contraction_rate(run: Run, window: Window, *, floor: bool = True) -> Estimate | Missing:
     """gamma_V over a window, refused where the norm does not contract.
 
+    An exponential and, where it is better by AICc, an exponential towards a floor (whose rate is
+    that of the excess over the floor), both on ln V. Without ``floor`` only the first is fitted.
+
     Returns:
-        :func:`signed_rate` where it is positive; otherwise Missing(GROWING), with what was
-        measured in the detail.
+        The rate; or Missing: GROWING with what was measured in the detail, FLAT, or
+        TOO_FEW_POINTS.
 
     Source: THEORY.md section 8.
 
@@ -68,10 +76,108 @@ def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
         'GROWING'
     """
     rate = signed_rate(run, window)
-    if isinstance(rate, Missing) or rate.value > 0:
+    if isinstance(rate, Missing):
         return rate
     where = f"{window.reason}, steps {window.first_step} to {window.last_step}"
-    return Missing(Unavailable.GROWING, f"ln V changes by {-rate.value:+.3g} a step {where}")
+    if rate.value <= 0:
+        return Missing(Unavailable.GROWING, f"ln V changes by {-rate.value:+.3g} a step {where}")
+    if not floor:
+        return rate
+    inside = (run.steps >= window.first_step) & (run.steps <= window.last_step)
+    keep = inside & usable(run.squared_norm)
+    floored = decay_to_floor(run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]))
+    if isinstance(floored, Missing):
+        return rate
+    return Estimate(
+        value=floored.rate,
+        unit=UNIT,
+        method=f"exponential towards a floor of V = {floored.floor:.5g}, {where}; better than "
+        f"without a floor by AICc {floored.aicc_gain:.1f}; R^2 {floored.r_squared:.4f}",
+        n=rate.n,
+        interval=floored.interval,
+        standard_error=floored.standard_error,
+        left_out=rate.left_out,
+    )
+
+
+@dataclass(frozen=True)
+class FlooredDecay:
+    """V_t = floor + (start - floor) exp(-rate t), fitted to ln V.
+
+    Attributes:
+        rate: of the excess over the floor, per step.
+        standard_error: of the rate, robust to autocorrelation.
+        interval: of the rate, from its profile.
+        floor: V that the fit tends to.
+        aicc_gain: how much lower AICc is than that of the exponential without a floor.
+        r_squared: of ln V.
+    """
+
+    rate: float
+    standard_error: float
+    interval: Interval | None
+    floor: float
+    aicc_gain: float
+    r_squared: float
+
+
+def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
+    """The exponential with a floor, where AICc prefers it to the one without.
+
+    Args:
+        steps: shape [n].
+        log_norm: ln V, shape [n].
+
+    Returns:
+        The fit; or Missing: TOO_FEW_POINTS for AICc (n < 6), NOT_CONVERGED, AT_BOUND (floor at
+        zero: there is none; floor at the smallest V: nothing but a floor), or NOT_PREFERRED.
+
+    Source: THEORY.md sections 3 and 8.
+
+    Example:
+        >>> steps = np.arange(0, 3001, 100.0)
+        >>> fit = decay_to_floor(steps, np.log(200 + 3800 * np.exp(-0.002 * steps)))
+        >>> round(fit.rate, 9), round(fit.floor, 3)
+        (0.002, 200.0)
+    """
+    if steps.size < FEWEST_FOR_FLOOR:
+        return Missing(Unavailable.TOO_FEW_POINTS, f"{steps.size} evaluations for a floor")
+    origin, length = steps[0], float(np.ptp(steps))
+    lowest = float(np.exp(log_norm.min()))
+
+    def log_floored(t: Series, log_start: float, share: float, rate: float) -> Series:
+        floor = share * lowest
+        return np.asarray(np.log(floor + (np.exp(log_start) - floor) * np.exp(-rate * t)))
+
+    slope, _, _ = log_linear_slope((steps - origin) / length, log_norm)
+    fit = fit_nonlinear(
+        log_floored,
+        (steps - origin) / length,
+        log_norm,
+        {
+            "log_start": Start(float(log_norm[0]), low=float(np.log(lowest))),
+            "share": Start(0.5, low=0.0, high=1.0),
+            "rate": Start(max(-slope, 0.1), low=0.0),
+        },
+    )
+    if isinstance(fit, Missing):
+        return fit
+    centred = steps - steps.mean()
+    line = log_norm - log_norm.mean() - slope / length * centred
+    gain = aicc_least_squares(line, 2) - fit.aicc
+    if not gain > 0:
+        return Missing(Unavailable.NOT_PREFERRED, f"AICc is higher by {-gain:.1f} with a floor")
+    interval = fit.profile_interval("rate")
+    return FlooredDecay(
+        rate=fit.values["rate"] / length,
+        standard_error=fit.robust_errors["rate"] / length,
+        interval=None
+        if interval is None
+        else replace(interval, low=interval.low / length, high=interval.high / length),
+        floor=fit.values["share"] * lowest,
+        aicc_gain=gain,
+        r_squared=fit.r_squared,
+    )
 
 
 def signed_rate(run: Run, window: Window) -> Estimate | Missing:
@@ -120,8 +226,7 @@ def signed_rate(run: Run, window: Window) -> Estimate | Missing:
 def log_linear_slope(steps: Series, log_norm: Series) -> tuple[float, float | None, float]:
     """Least-squares slope of ln V, its Newey-West standard error, and R^2.
 
-    The lag is floor(4 (n/100)^(2/9)) evaluations, at least one, with the n/(n-2) correction for
-    few points; the error is None for two points.
+    The error is None for two points.
 
     Args:
         steps: shape [n], n >= 2.
@@ -138,13 +243,9 @@ def log_linear_slope(steps: Series, log_norm: Series) -> tuple[float, float | No
     r_squared = 1.0 - float(residuals @ residuals) / total if total > 0 else float("nan")
     if n == 2:
         return slope, None, r_squared
-    scores = centred * residuals
-    lags = min(max(1, int(4 * (n / 100) ** (2 / 9))), n - 1)
-    meat = float(scores @ scores) + 2 * sum(
-        (1 - lag / (lags + 1)) * float(scores[lag:] @ scores[:-lag]) for lag in range(1, lags + 1)
-    )
-    variance = max(meat, 0.0) / spread**2 * n / (n - 2)
-    return slope, float(np.sqrt(variance)), r_squared
+    design = np.column_stack([np.ones(n), centred / np.sqrt(spread)])
+    variance = float(newey_west_covariance(design, residuals)[1, 1]) / spread
+    return slope, float(np.sqrt(max(variance, 0.0))), r_squared
 
 
 def _student(value: float, error: float, freedom: int) -> Interval:

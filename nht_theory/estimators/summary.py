@@ -18,14 +18,18 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many parts are done, and how many there are."""
 
 
-def estimate_run(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> RunEstimate:
+def estimate_run(
+    run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS, *, floor: bool = True
+) -> RunEstimate:
     """Transition times, norms, contraction rate, efficiency and regime of one run.
 
-    What cannot be estimated is a :class:`Missing` with its reason, never an exception.
+    With ``floor`` an exponential towards a floor competes for the contraction rate, which takes
+    a tenth of a second a run. What cannot be estimated is a :class:`Missing` with its reason,
+    never an exception.
     """
     memorized, generalized = memorization(run, thresholds), generalization(run, thresholds)
     window = rate_window(run, memorized, generalized)
-    rate = window if isinstance(window, Missing) else contraction_rate(run, window)
+    rate = window if isinstance(window, Missing) else contraction_rate(run, window, floor=floor)
     return RunEstimate(
         run=run.name,
         thresholds=thresholds,
@@ -45,11 +49,13 @@ def estimate_study(
     study: Study,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     progress: Progress | None = None,
+    *,
+    floor: bool = True,
 ) -> StudyEstimates:
     """:func:`estimate_run` of every distinct run, in the study's order."""
     estimates = []
     for done, run in enumerate(study.runs):
         if progress is not None:
             progress("estimating", done, len(study.runs))
-        estimates.append(estimate_run(run, thresholds))
+        estimates.append(estimate_run(run, thresholds, floor=floor))
     return StudyEstimates(study, tuple(estimates), thresholds)
