@@ -1,0 +1,122 @@
+"""``nht predict``: transition time and regime before training."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from nht_theory.cli.output import print_json
+from nht_theory.conventions import DecayForm, OptimizerKind, ScheduleKind
+from nht_theory.dynamics import OptimizerDynamics, schedule_from_name
+from nht_theory.forecasting.from_hyperparameters import TransitionPrediction, predict_transition
+
+
+def predict(
+    lr: Annotated[float, typer.Option("--lr", help="Peak learning rate eta.")],
+    weight_decay: Annotated[float, typer.Option(help="Weight decay lambda.")],
+    v_sc: Annotated[float, typer.Option(help="Squared norm on the shortcut.")],
+    v_st: Annotated[float, typer.Option(help="Squared norm at which it generalises.")],
+    optimizer: Annotated[OptimizerKind, typer.Option(help="Optimiser.")] = OptimizerKind.ADAMW,
+    decay_form: Annotated[
+        DecayForm | None, typer.Option(help="How decay enters (default: as in PyTorch).")
+    ] = None,
+    momentum: Annotated[float, typer.Option(help="Momentum of SGD.")] = 0.0,
+    beta1: Annotated[float, typer.Option(help="beta_1 of Adam.")] = 0.9,
+    beta2: Annotated[float, typer.Option(help="beta_2 of Adam.")] = 0.999,
+    second_moment: Annotated[
+        float | None, typer.Option(help="Typical v of Adam with coupled decay.")
+    ] = None,
+    schedule: Annotated[ScheduleKind, typer.Option(help="Schedule.")] = ScheduleKind.CONSTANT,
+    warmup: Annotated[int, typer.Option(help="Steps of linear warm-up.", min=0)] = 0,
+    steps: Annotated[int | None, typer.Option(help="Training budget in steps.", min=1)] = None,
+    parameters: Annotated[int | None, typer.Option(help="Decayed parameters.", min=1)] = None,
+    gradient_noise: Annotated[
+        float | None, typer.Option(help="Trace of the update's noise covariance.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Transition time and regime before training, from the law alone."""
+    dynamics = OptimizerDynamics(
+        optimizer,
+        lr,
+        weight_decay,
+        decay_form=decay_form,
+        momentum=momentum,
+        beta_1=beta1,
+        beta_2=beta2,
+        second_moment=second_moment,
+        schedule=schedule_from_name(schedule, total_steps=steps, warmup_steps=warmup),
+    )
+    made = predict_transition(
+        dynamics,
+        squared_norm_shortcut=v_sc,
+        squared_norm_structured=v_st,
+        total_steps=steps,
+        parameter_count=parameters,
+        gradient_noise=gradient_noise,
+    )
+    if json:
+        print_json(made)
+    else:
+        print(describe(made))
+
+
+_STEP_ROWS = (
+    ("lower", "lower bound (paper's premise)"),
+    ("lower_bounded_updates", "lower bound (any loss)"),
+    ("exact", "exact, loss silent"),
+    ("with_floor", "mean, above the noise floor"),
+    ("paper_upper", "paper's upper bound"),
+)
+_BOUNDARY_ROWS = (
+    ("weak", "weak below"),
+    ("blocked", "blocked below"),
+    ("strong", "strong for sure above"),
+)
+
+
+def describe(made: TransitionPrediction) -> str:
+    """The prediction as lines of text: each number beside the formula that gave it."""
+    lines = ["steps from V_sc to V_st"]
+    lines += _rows(asdict(made.steps), _STEP_ROWS, "steps", made)
+    lines.append(f"regime: {made.regime.value} ({_reason(made)})")
+    lines.append("weight decay at the edges of the regimes")
+    lines += _rows(asdict(made.boundaries), _BOUNDARY_ROWS, "boundaries", made)
+    lines += _rows(
+        {"noise_floor": made.noise_floor, "contraction_rate": made.contraction_rate},
+        (("noise_floor", "noise floor V_inf"), ("contraction_rate", "gamma_V per step")),
+        "",
+        made,
+    )
+    lines.append(f"convention: {made.convention}")
+    lines += [f"note: {note}" for note in made.notes]
+    return "\n".join(lines)
+
+
+def _rows(
+    values: dict[str, float | None],
+    rows: tuple[tuple[str, str], ...],
+    group: str,
+    made: TransitionPrediction,
+) -> list[str]:
+    lines = []
+    for key, words in rows:
+        value = values[key]
+        if value is None:
+            continue
+        shown = f"{value:,.1f}" if isinstance(value, float) and value >= 1000 else f"{value:,.6g}"
+        formula = made.formulas.get(f"{group}.{key}" if group else key, "")
+        lines.append(f"  {words:32s}{shown:>14s}   {formula}")
+    return lines
+
+
+def _reason(made: TransitionPrediction) -> str:
+    decided = made.decided_by
+    if decided is not None:
+        return f"{decided.text}: {decided.left:.4g} against {decided.right:.4g}"
+    known = [one for one in made.inequalities if one.holds is False]
+    if not known:
+        return "no inequality decides against it, none could be checked"
+    return "not " + ", not ".join(f"{one.text} by {-(one.margin or 0.0):.4g}" for one in known)

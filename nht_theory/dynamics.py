@@ -1,1 +1,0 @@
-"""An optimiser and its schedule as the theory sees them: shrink factor, clock, floor."""

@@ -1,0 +1,206 @@
+"""The noise floor: where decay and the diffusion of the gradient noise balance."""
+
+from __future__ import annotations
+
+from nht_theory.formulas import symbols as s
+from nht_theory.formulas.conditions import DECAY_ACTS, DECAY_BELOW_ONE
+from nht_theory.formulas.derivation import Equal, Induction, Limit, Root
+from nht_theory.formulas.formula import Condition, Formula, Symbol
+
+TOPIC = "floors"
+TITLE = "Noise floor"
+
+_INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", lower=0.0)
+_MEAN = Symbol("EV", "squared_norm_mean", r"\mathrm{E}\,V_t", "V", "expected V at step t", 0.0)
+_PARAMETERS = Symbol(
+    "d", "parameter_count", "d", "1", "number of decayed parameters", lower=1.0, integer=True
+)
+_BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upper_open=True)
+_BETA_2 = Symbol(
+    "b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, lower_open=True, upper_open=True
+)
+_UPDATE_BOUND = Symbol("u_max", "update_bound", r"\max|u_i|", "1", "bound on |u_i|", lower=0.0)
+_NOISE_VARIANCE = Symbol(
+    "sigma2",
+    "gradient_noise",
+    r"\sigma^2",
+    "V",
+    "trace of the gradient noise covariance",
+    lower=0.0,
+)
+_EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
+
+noise_floor = Formula(
+    name="noise_floor",
+    topic=TOPIC,
+    title="Noise floor",
+    gives=s.NORM_FLOOR,
+    expression="eta*S/(lam*(2 - eta*lam))",
+    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, s.NOISE),
+    statement="Under updates of stationary long-run covariance with trace S, uncorrelated with "
+    "theta, E V settles at V_inf = eta^2 S/(1 - a^2), about eta S/(2 lambda).",
+    source="derived here",
+    assumptions=("zero-mean updates uncorrelated with theta",),
+    conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
+    derivation=(
+        Root(
+            "V_inf",
+            "(1 - eta*lam)**2*V_inf + eta**2*S",
+            "V_inf",
+            "result",
+            "the fixed point of E V' = a^2 E V + eta^2 S",
+        ),
+        Limit("result/eta", "eta", "0", "S/(2*lam)", "to first order eta S/(2 lambda)"),
+    ),
+    local=(s.NORM_FLOOR,),
+    notes=(
+        "S is sigma^2 for SGD, and the number of parameters for AdamW under pure gradient noise: "
+        "each coordinate of u then has unit long-run variance, whatever beta_1.",
+    ),
+    example={**_EXAMPLE, "noise_trace": 4000.0},
+)
+
+adamw_noise_floor = Formula(
+    name="adamw_noise_floor",
+    topic=TOPIC,
+    title="Noise floor of AdamW under pure gradient noise",
+    gives=s.NORM_FLOOR,
+    expression="eta*d/(lam*(2 - eta*lam))",
+    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _PARAMETERS),
+    statement="Adam divides white gradient noise by its own size: every coordinate of u has long-run "
+    "variance 1, so S = d and V_inf is about eta d/(2 lambda), whatever the size of the "
+    "noise.",
+    source="derived here",
+    assumptions=("gradients are white noise", "v_hat has settled: beta_2 near 1"),
+    conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
+    derivation=(
+        Equal(
+            "(1 - b1)**2/(1 - b1)**2",
+            "1",
+            "an exponential average of unit white noise has long-run variance "
+            "((1 - beta_1) sum of beta_1^k)^2 = 1: the momentum spreads the noise, it keeps its sum",
+        ),
+        Root(
+            "V_inf",
+            "(1 - eta*lam)**2*V_inf + eta**2*d",
+            "V_inf",
+            "result",
+            "the fixed point with S = d",
+        ),
+    ),
+    local=(s.NORM_FLOOR, _BETA_1),
+    notes=("eta 1e-3, lambda 1, d 4000: 2.0; simulated here 1.96.",),
+    example={**_EXAMPLE, "parameter_count": 4000},
+)
+
+paper_noise_floor = Formula(
+    name="paper_noise_floor",
+    topic=TOPIC,
+    title="The paper's noise floor",
+    gives=s.NORM_FLOOR,
+    expression="eta*sigma2/lam",
+    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _NOISE_VARIANCE),
+    relation="<=",
+    statement="The paper's V_inf = eta sigma^2/lambda follows from its bound 1 - eta lambda in place "
+    "of the exact ratio: an upper bound, twice the floor of decoupled decay and four times that of its "
+    "own L2 update for small eta lambda.",
+    source="arXiv 2603.07323, theorem 3.1",
+    conditions=(DECAY_ACTS,),
+    derivation=(
+        Root(
+            "V_inf",
+            "(1 - eta*lam)*V_inf + eta**2*sigma2",
+            "V_inf",
+            "result",
+            "fixed point of the paper's E V' <= (1 - eta lambda) E V + eta^2 sigma^2",
+        ),
+        Limit(
+            "result/(eta*sigma2/(lam*(2 - eta*lam)))",
+            "eta",
+            "0",
+            "2",
+            "twice the floor of decoupled decay",
+        ),
+        Limit(
+            "result*(1 - (1 - 2*eta*lam)**2)/(eta**2*sigma2)",
+            "eta",
+            "0",
+            "4",
+            "four times the floor of its own update",
+        ),
+    ),
+    local=(s.NORM_FLOOR,),
+    example={**_EXAMPLE, "gradient_noise": 100.0},
+)
+
+expected_squared_norm = Formula(
+    name="expected_squared_norm",
+    topic=TOPIC,
+    title="Expected norm above the floor",
+    gives=_MEAN,
+    expression="V_inf + (V_0 - V_inf)*exp(2*t*log1p(-eta*lam))",
+    symbols=(s.LEARNING_RATE, s.WEIGHT_DECAY, _INITIAL, s.NORM_FLOOR, s.STEP),
+    statement="E V_t = V_inf + (V_0 - V_inf) a^(2t), from above or below the floor.",
+    source="derived here; arXiv 2603.07323 theorem 3.1 bounds it",
+    assumptions=noise_floor.assumptions,
+    conditions=(DECAY_BELOW_ONE,),
+    derivation=(
+        Induction(
+            "result",
+            initial="V_0",
+            successor="(1 - eta*lam)**2*state + (1 - (1 - eta*lam)**2)*V_inf",
+            because="E V' = a^2 E V + eta^2 S, and eta^2 S = (1 - a^2) V_inf",
+        ),
+    ),
+    example={**_EXAMPLE, "squared_norm_initial": 10.0, "squared_norm_floor": 2.0, "step": 500},
+)
+
+adam_update_bound = Formula(
+    name="adam_update_bound",
+    topic=TOPIC,
+    title="Largest update of Adam, one coordinate",
+    gives=_UPDATE_BOUND,
+    expression="(1 - b1)/sqrt((1 - b2)*(1 - b1**2/b2))",
+    symbols=(_BETA_1, _BETA_2),
+    relation="<=",
+    statement="By Cauchy's inequality m^2 <= v (1 - b1)^2/(1 - b2) sum_k (b1^2/b2)^k, so that |u_i| is "
+    "at most (1 - b1)/sqrt((1 - b2)(1 - b1^2/b2)) late in training, when the bias corrections are 1.",
+    source="derived here; cf. Kingma and Ba, arXiv 1412.6980, section 2.1",
+    assumptions=("bias corrections have settled",),
+    conditions=(
+        Condition(
+            "b1**2 < b2",
+            otherwise="no bound exists: the momentum remembers longer than the second moment",
+            remedy="use beta_2 > beta_1^2",
+        ),
+    ),
+    derivation=(
+        Induction(
+            "(1 - y**t)/(1 - y)",
+            initial="0",
+            successor="1 + y*state",
+            because="geometric sum of y = b1^2/b2 < 1",
+        ),
+        Equal(
+            "result**2*(1 - y)",
+            "(1 - b1)**2/(1 - b2)",
+            "with m = (1-b1) sum b1^k g_k and v = (1-b2) sum b2^k g_k^2, Cauchy's inequality gives "
+            "m^2 <= (1-b1)^2 (sum of (b1^2/b2)^k) v/(1-b2)",
+            given={"y": "b1**2/b2"},
+        ),
+    ),
+    local=(
+        s.STEP,
+        Symbol("y", "ratio", r"\beta_1^2/\beta_2", "1", "b1^2/b2", 0.0, lower_open=True),
+    ),
+    notes=("7.27 at 0.9/0.999 and 1.70 at 0.9/0.98.",),
+    example={"beta_1": 0.9, "beta_2": 0.999},
+)
+
+FORMULAS = (
+    noise_floor,
+    adamw_noise_floor,
+    paper_noise_floor,
+    expected_squared_norm,
+    adam_update_bound,
+)

@@ -1,0 +1,225 @@
+"""Regimes before training: the inequality that decides each, and the weight decay at its edge."""
+
+from __future__ import annotations
+
+from nht_theory.formulas import symbols as s
+from nht_theory.formulas.conditions import HIERARCHY
+from nht_theory.formulas.derivation import Derivative, Equal, Induction, Limit, Positive, Root
+from nht_theory.formulas.formula import Condition, Formula, Symbol
+
+TOPIC = "regimes"
+TITLE = "Regimes before training"
+
+_WEAK = Symbol(
+    "lam_weak", "weak_boundary", r"\lambda_{\mathrm{weak}}", "1", "edge of weak decay", 0.0
+)
+_BLOCKED = Symbol(
+    "lam_blocked", "blocked_boundary", r"\lambda_{\mathrm{blocked}}", "1", "edge of the floor", 0.0
+)
+_STRONG = Symbol(
+    "lam_strong", "strong_boundary", r"\lambda_{\mathrm{strong}}", "1", "edge of the box", 0.0
+)
+_BUDGET = Symbol(
+    "T_max", "total_steps", r"T_{\max}", "step", "training budget", 0.0, lower_open=True
+)
+_CLOCK = Symbol("B", "clock_budget", "B", "1", "regularisation clock at the end of training", 0.0)
+_LIMIT = Symbol("u_max", "update_bound", r"u_{\max}", "1", "bound on |u_i|", 0.0, lower_open=True)
+_PARAMETERS = Symbol(
+    "d", "parameter_count", "d", "1", "number of decayed parameters", 1.0, integer=True
+)
+_WALL = Symbol("wall", "coordinate_bound", r"\sup|\theta_i|", "1", "bound on |theta_i|", 0.0)
+_BOX = Symbol("V_box", "squared_norm_box", r"V_{\mathrm{box}}", "V", "largest V in the box", 0.0)
+_MARGIN = Symbol("M", "clock_margin", "M", "1", "clock minus log ratio")
+
+clock_margin = Formula(
+    name="clock_margin",
+    topic=TOPIC,
+    title="Weak decay: the clock against the log ratio",
+    gives=_MARGIN,
+    expression="B - log_ratio(V_sc, V_st)",
+    symbols=(_CLOCK, s.SHORTCUT_NORM, s.STRUCTURED_NORM),
+    statement="With zero loss gradient V(T_max) <= V_st exactly when the clock B = tau(T_max) covers "
+    "ln(V_sc/V_st): decay is weak when the margin is negative, under any schedule.",
+    source="derived here",
+    conditions=(HIERARCHY,),
+    derivation=(
+        Equal(
+            "log_ratio(V_st, V_sc*exp(-B))",
+            "result",
+            "V(T_max) = V_sc e^(-B), so the margin is ln(V_st/V(T_max)): its sign says which is larger",
+        ),
+    ),
+    example={
+        "clock_budget": 2.0,
+        "squared_norm_shortcut": 3900.0,
+        "squared_norm_structured": 1150.0,
+    },
+)
+
+weak_boundary = Formula(
+    name="weak_boundary",
+    topic=TOPIC,
+    title="Edge of weak decay, constant learning rate",
+    gives=_WEAK,
+    expression="-expm1(-log_ratio(V_sc, V_st)/(2*T_max))/eta",
+    symbols=(s.LEARNING_RATE, _BUDGET, s.SHORTCUT_NORM, s.STRUCTURED_NORM),
+    statement="Below lambda_weak = (1 - (V_st/V_sc)^(1/(2 T_max)))/eta, about "
+    "ln(V_sc/V_st)/(2 eta T_max), decay cannot reach V_st within T_max steps. A cosine to zero halves "
+    "the clock and doubles the edge.",
+    source="derived here",
+    conditions=(HIERARCHY,),
+    derivation=(
+        Root(
+            "-2*T_max*log1p(-eta*lam)",
+            "log_ratio(V_sc, V_st)",
+            "lam",
+            "result",
+            "the clock T_max gamma_V just covers the log ratio",
+        ),
+        Limit(
+            "result*2*eta*T_max/log_ratio(V_sc, V_st)",
+            "y",
+            "0",
+            "1",
+            "to first order ln(V_sc/V_st)/(2 eta T_max)",
+            given={"T_max": "log_ratio(V_sc, V_st)/(2*y)"},
+        ),
+    ),
+    local=(
+        s.POSITIVE_WEIGHT_DECAY,
+        Symbol("y", "needed_rate", "y", "1", "log ratio per 2 T_max", 0.0, lower_open=True),
+    ),
+    example={
+        "learning_rate": 1e-3,
+        "total_steps": 50_000,
+        "squared_norm_shortcut": 3900.0,
+        "squared_norm_structured": 1150.0,
+    },
+)
+
+blocked_boundary = Formula(
+    name="blocked_boundary",
+    topic=TOPIC,
+    title="Edge of the noise floor",
+    gives=_BLOCKED,
+    expression="eta*S/(V_st*(1 + sqrt(1 - eta**2*S/V_st)))",
+    symbols=(s.LEARNING_RATE, s.NOISE, s.STRUCTURED_NORM),
+    statement="Below lambda_blocked, about eta S/(2 V_st), the floor V_inf lies at or above V_st: the "
+    "transition is blocked however long one trains.",
+    source="derived here",
+    conditions=(
+        Condition(
+            "eta**2*S < V_st",
+            otherwise="one step of noise alone exceeds V_st: it is blocked at every weight decay",
+            value=float("inf"),
+        ),
+    ),
+    derivation=(
+        Root(
+            "eta*S/(lam*(2 - eta*lam))",
+            "V_st",
+            "lam",
+            "result",
+            "the floor equals V_st",
+            given={"V_st": "eta**2*S*(1 + s)"},
+        ),
+        Limit("result/eta", "eta", "0", "S/(2*V_st)", "to first order eta S/(2 V_st)"),
+        Derivative(
+            "eta*S/(lam*(2 - eta*lam))",
+            "lam",
+            "-2*eta*S*(1 - eta*lam)/(lam*(2 - eta*lam))**2",
+            "the floor falls as lambda grows below 1/eta, so blocked means below the edge",
+        ),
+    ),
+    local=(s.POSITIVE_WEIGHT_DECAY, s.AUXILIARY),
+    example={"learning_rate": 1e-3, "noise_trace": 2e5, "squared_norm_structured": 1150.0},
+)
+
+adamw_box = Formula(
+    name="adamw_box",
+    topic=TOPIC,
+    title="The box that AdamW cannot leave",
+    gives=_WALL,
+    expression="u_max/lam",
+    symbols=(s.POSITIVE_WEIGHT_DECAY, _LIMIT),
+    relation="<=",
+    statement="If |u_i| <= u_max at every step then |theta_i(t)| <= a^t |theta_i(0)| + "
+    "(1 - a^t) u_max/lambda: every coordinate ends inside |theta_i| <= u_max/lambda and, once there, "
+    "stays.",
+    source="derived here; cf. Xie and Li, arXiv 2404.04454 (AdamW's implicit l-infinity constraint)",
+    derivation=(
+        Induction(
+            "result + (wall - result)*(1 - eta*lam)**t",
+            initial="wall",
+            successor="(1 - eta*lam)*state + eta*u_max",
+            because="|theta'| <= a |theta| + eta u_max: the largest trajectory relaxes to u_max/lambda",
+        ),
+        Equal(
+            "(1 - eta*lam)*result + eta*u_max",
+            "result",
+            "the wall itself is the fixed point",
+        ),
+    ),
+    local=(s.LEARNING_RATE, _WALL, s.STEP),
+    example={"weight_decay": 1.0, "update_bound": 7.27},
+)
+
+strong_boundary = Formula(
+    name="strong_boundary",
+    topic=TOPIC,
+    title="Edge of surely strong decay",
+    gives=_STRONG,
+    expression="u_max*sqrt(d/V_sc)",
+    symbols=(_LIMIT, _PARAMETERS, s.SHORTCUT_NORM),
+    statement="Above lambda_strong = u_max sqrt(d/V_sc) the whole box holds less norm than the shortcut "
+    "needs, d (u_max/lambda)^2 < V_sc: memorisation is impossible. Sufficient, not necessary.",
+    source="derived here",
+    derivation=(
+        Root(
+            "d*(u_max/lam)**2",
+            "V_sc",
+            "lam",
+            "result",
+            "the corner of the box has exactly the norm of the shortcut",
+        ),
+        Positive(
+            "V_sc - d*(u_max/lam)**2",
+            "beyond it the box is smaller",
+            given={"lam": "result*(1 + s)"},
+        ),
+    ),
+    local=(s.POSITIVE_WEIGHT_DECAY, s.AUXILIARY),
+    example={"update_bound": 7.27, "parameter_count": 226_816, "squared_norm_shortcut": 3900.0},
+)
+
+box_norm = Formula(
+    name="box_norm",
+    topic=TOPIC,
+    title="Largest norm inside the box",
+    gives=_BOX,
+    expression="d*(u_max/lam)**2",
+    symbols=(s.POSITIVE_WEIGHT_DECAY, _LIMIT, _PARAMETERS),
+    relation="<=",
+    statement="Every coordinate at the wall: V <= d (u_max/lambda)^2.",
+    source="derived here",
+    derivation=(
+        Equal(
+            "result",
+            "d*wall**2",
+            "d coordinates of at most u_max/lambda each",
+            given={"wall": "u_max/lam"},
+        ),
+        Derivative("result", "lam", "-2*result/lam", "it falls as lambda grows"),
+    ),
+    local=(_WALL,),
+    example={"weight_decay": 1.0, "update_bound": 7.27, "parameter_count": 226_816},
+)
+
+FORMULAS = (
+    clock_margin,
+    weak_boundary,
+    blocked_boundary,
+    adamw_box,
+    box_norm,
+    strong_boundary,
+)
