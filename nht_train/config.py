@@ -47,6 +47,10 @@ class Runtime(_Closed):
     precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast, where it is fast
 
 
+DEFAULT_NAMES = {"model": "transformer", "optimizer": "adamw", "schedule": "constant"}
+"""What a section names when it only gives options."""
+
+
 class TrainConfig(_Closed):
     """One run.
 
@@ -61,9 +65,9 @@ class TrainConfig(_Closed):
     """
 
     task: Section
-    model: Section = Section(name="transformer")
-    optimizer: Section = Section(name="adamw")
-    schedule: Section = Section(name="constant")
+    model: Section = Section(name=DEFAULT_NAMES["model"])
+    optimizer: Section = Section(name=DEFAULT_NAMES["optimizer"])
+    schedule: Section = Section(name=DEFAULT_NAMES["schedule"])
     seed: int = Field(default=0, ge=0)
     steps: int = Field(default=4000, ge=0)
     batch_size: int = Field(default=512, ge=1)
@@ -79,8 +83,12 @@ class TrainConfig(_Closed):
             InputError: unknown key (the nearest known one is named), missing key, wrong value.
         """
         _refuse_unknown_keys(cls, content, source, "")
+        named = dict(content)
+        for section, name in DEFAULT_NAMES.items():
+            if isinstance(named.get(section), Mapping):
+                named[section] = {"name": name, **named[section]}
         try:
-            return cls.model_validate(content)
+            return cls.model_validate(named)
         except ValidationError as error:
             raise InputError(describe(error), source=source) from None
 

@@ -110,9 +110,7 @@ class NormMonitor:
         self.optimizers = (optimizer,) if isinstance(optimizer, Optimizer) else tuple(optimizer)
         self.every = every
         self.on_reading = on_reading
-        self.groups = tuple(
-            groups if groups is not None else model_groups(model, self.optimizers)
-        )
+        self.groups = tuple(groups if groups is not None else model_groups(model, self.optimizers))
         self.step = 0
         self.latest: NormReading | None = None
         self._before: dict[str, Tensor] | None = None
@@ -216,9 +214,7 @@ def decoupled_decay(optimizer: Optimizer, group: Mapping[str, Any]) -> float:
     return decay
 
 
-def model_groups(
-    model: nn.Module, optimizers: Iterable[Optimizer]
-) -> tuple[ParameterGroup, ...]:
+def model_groups(model: nn.Module, optimizers: Iterable[Optimizer]) -> tuple[ParameterGroup, ...]:
     """Parameter groups of a model, decayed or not according to its optimisers."""
     decayed_ids = {
         id(parameter)

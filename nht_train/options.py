@@ -84,7 +84,8 @@ def check_options(
         {'n': 40, 'k': 3}
     """
     signature = inspect.signature(function)
-    hints = get_type_hints(function.__init__ if inspect.isclass(function) else function)
+    annotated = function.__init__ if inspect.isclass(function) else function
+    hints = get_type_hints(annotated, include_extras=True)
     parameters = {
         name: parameter
         for name, parameter in signature.parameters.items()

@@ -18,7 +18,9 @@ def git_revision(directory: Path = Path(__file__).parent) -> str | None:
     """Commit of the training code, with ``-dirty`` when changed; None outside a git checkout."""
     try:
         tracked = _git(directory, "ls-files", "--error-unmatch", Path(__file__).name)
-        return _git(directory, "describe", "--always", "--dirty", "--abbrev=40") if tracked else None
+        return (
+            _git(directory, "describe", "--always", "--dirty", "--abbrev=40") if tracked else None
+        )
     except (OSError, subprocess.SubprocessError):
         return None
 

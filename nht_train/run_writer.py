@@ -82,9 +82,7 @@ class RunWriter:
 
     def status(self, state: RunState, step: int, error: str | None = None) -> StatusDocument:
         """Write and return how the run stands."""
-        document = StatusDocument(
-            state=state, step=step, total_steps=self.total_steps, error=error
-        )
+        document = StatusDocument(state=state, step=step, total_steps=self.total_steps, error=error)
         write_status(self.directory, document)
         return document
 
