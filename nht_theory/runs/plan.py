@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -125,7 +125,7 @@ def _plan_of_file(path: Path, options: ReadOptions) -> ReadPlan:
     siblings = tuple(sorted((p.name for p in path.parent.iterdir() if p.is_file()), key=natural))
     folder = Folder(path.parent, "", siblings, ())
     own = (run_format.RUN_FILE, run_format.METRICS_FILE, run_format.STATUS_FILE)
-    if path.name in own and run_format.RUN_FILE in siblings:
+    if path.name in own and _is_run_directory(siblings):
         name = path.parent.resolve().name
         planned = PlannedFile(path.name, path.parent, Reader.RUN_DIRECTORY, name)
         return ReadPlan(path, (planned,), ())
@@ -140,7 +140,7 @@ def _plan_of_folder(
     names = list(folder.files)
     label = folder.relative.rstrip("/")
     planned = []
-    if run_format.RUN_FILE in names:
+    if _is_run_directory(names):
         name = label or root.resolve().name
         planned.append(PlannedFile(label or ".", folder.path, Reader.RUN_DIRECTORY, name))
         own = (run_format.RUN_FILE, run_format.METRICS_FILE, run_format.STATUS_FILE)
@@ -155,6 +155,14 @@ def _plan_of_folder(
             found = _plan_of_name(name, folder, options, left_out)
             planned.extend([found] if found else [])
     return planned
+
+
+def _is_run_directory(names: Sequence[str]) -> bool:
+    """Whether ``run.json`` is that of a run directory, and not the settings of ``run.csv``."""
+    log_of_that_name = any(Path(n).stem == "run" and Path(n).suffix in _BY_SUFFIX for n in names)
+    return run_format.RUN_FILE in names and (
+        run_format.METRICS_FILE in names or not log_of_that_name
+    )
 
 
 def _plan_of_events(events: list[str], folder: Folder, root: Path) -> PlannedFile:

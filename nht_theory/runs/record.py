@@ -134,6 +134,9 @@ def _hyperparameters(
         chosen = settings.fill(chosen, named)
     if options.hyperparameters:
         chosen = settings.fill(chosen, settings.hyperparameters(options.hyperparameters))
+    for name, value in chosen.extra.items():
+        if name.endswith(settings.AS_STORED):
+            notes.append(f"{name.removesuffix(settings.AS_STORED)} is {value!r}: not understood")
     return chosen
 
 

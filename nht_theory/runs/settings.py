@@ -88,8 +88,7 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
         the known names under ours, every other plain value or short list of these in ``extra``.
 
     Raises:
-        InputError: a known setting has a value that cannot be one, or the mapping is too deep or
-            too large to be settings.
+        InputError: the mapping is too deep or too large to be settings.
 
     Example:
         >>> found = hyperparameters({"lr": "1e-3", "wd": 1, "betas": [0.9, 0.98], "frac": 0.3})
@@ -150,29 +149,51 @@ def split(stored: Mapping[str, object]) -> tuple[dict[str, object], dict[str, ob
     return rest, {}
 
 
+AS_STORED = " as stored"
+"""Ending of the name in ``extra`` of a known setting whose value is no number (``lr: auto``)."""
+
+
 def make(known: Mapping[str, object], extra: Mapping[str, object]) -> Hyperparameters:
     """Hyperparameters from values of any type under our names.
 
-    Raises:
-        InputError: a value that cannot be one (named).
+    A value that cannot be what its name says is kept as text in ``extra``.
+
+    Example:
+        >>> found = make({"learning_rate": "auto", "optimizer": "torch.optim.AdamW"}, {})
+        >>> found.learning_rate, found.optimizer, dict(found.extra)
+        (None, 'adamw', {'learning_rate as stored': 'auto'})
     """
     values: dict[str, object] = {}
+    rest = dict(extra)
     for name, value in known.items():
-        if name in _INTEGERS:
-            number = _number(name, value)
-            values[name] = None if number is None or number < 0 else int(number)
-        elif name in _NUMBERS:
-            values[name] = _number(name, value)
-        elif name == "decay_form":
-            values[name] = _decay_form(value)
-        else:
-            values[name] = str(value)
+        try:
+            values[name] = _converted(name, value)
+        except (TypeError, ValueError, OverflowError):
+            rest[name + AS_STORED] = _short(value)
     optimizer = values.get("optimizer")
-    if isinstance(optimizer, str):
-        values["optimizer"] = optimizer = optimizer.rsplit(".", 1)[-1].lower()
-        if values.get("decay_form") is None:
-            values["decay_form"] = _DECAY_OF_OPTIMIZER.get(optimizer)
-    return Hyperparameters(**values, extra=dict(extra))  # type: ignore[arg-type]
+    if isinstance(optimizer, str) and values.get("decay_form") is None:
+        values["decay_form"] = _DECAY_OF_OPTIMIZER.get(optimizer)
+    return Hyperparameters(**values, extra=rest)  # type: ignore[arg-type]
+
+
+def _converted(name: str, value: object) -> object:
+    if name in _NUMBERS or name in _INTEGERS:
+        number = float(value)  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            return None
+        if name in _NUMBERS:
+            return number
+        return int(number) if number >= 0 else None
+    if not isinstance(value, str | int | float):
+        raise TypeError(name)
+    if name == "decay_form":
+        return DecayForm(str(value))
+    return str(value).rsplit(".", 1)[-1].lower() if name == "optimizer" else str(value)
+
+
+def _short(value: object) -> str:
+    """Text for a value of any kind, bounded however deep it is."""
+    return str(value)[:80] if isinstance(value, str | int | float) else type(value).__name__
 
 
 def fill(known: Hyperparameters, more: Hyperparameters) -> Hyperparameters:
@@ -220,19 +241,3 @@ def _unambiguous_leaves(flat: Mapping[str, object]) -> dict[str, str]:
     for path in flat:
         paths.setdefault(path.rsplit(".", 1)[-1], []).append(path)
     return {leaf: found[0] for leaf, found in paths.items() if len(found) == 1}
-
-
-def _number(name: str, value: object) -> float | None:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}, not a number") from None
-    return number if math.isfinite(number) else None
-
-
-def _decay_form(value: object) -> DecayForm:
-    try:
-        return DecayForm(str(value))
-    except ValueError:
-        known = ", ".join(DecayForm)
-        raise InputError(f"decay_form is {value!r}", remedy=f"one of {known}") from None

@@ -27,8 +27,8 @@ def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> R
     Raises:
         InputError: no header with a step, or a row before the last has too many or too few cells.
     """
-    lines = read_text(path).split("\n")
-    header, *rows = _rows(path, lines)
+    text = read_text(path)
+    header, *rows = _rows(path, text.split("\n"))
     names = [cell.strip() for cell in header]
     if len(set(names)) < len(names):
         twice = next(cell for cell in names if names.count(cell) > 1)
@@ -50,13 +50,16 @@ def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> R
     if not rows:
         raise InputError("a header and no evaluation", source=path)
     settings, results = split(beside or {})
+    notes = [f"{item.file}: {item.reason}" for item in left_out]
+    if not text.endswith("\n") and not left_out:
+        notes.append("no newline after the last row: its last cell may be cut")
     return Record(
         name=name,
         source=path,
         cells=cells,
         settings=settings,
         results=results,
-        notes=tuple(f"{item.file}: {item.reason}" for item in left_out),
+        notes=tuple(notes),
         left_out=left_out,
     )
 
