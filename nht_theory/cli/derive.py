@@ -91,9 +91,9 @@ def _show(formulas: tuple[Formula, ...], form: Format, *, json: bool) -> None:
 
 
 def _record(formula: Formula) -> dict[str, object]:
-    from nht_theory.formulas import rendering
+    from nht_theory.formulas.typesetting import Typesetter
 
-    typesetter = rendering.Typesetter(formula)
+    typesetter = Typesetter(formula)
     return {
         "name": formula.name,
         "topic": formula.topic,
