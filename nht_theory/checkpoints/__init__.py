@@ -10,12 +10,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nht_theory.checkpoints.discovery import Checkpoint as Checkpoint
+    from nht_theory.checkpoints.discovery import CheckpointSeries as CheckpointSeries
+    from nht_theory.checkpoints.discovery import discover as discover
     from nht_theory.checkpoints.groups import ParameterGroup as ParameterGroup
     from nht_theory.checkpoints.groups import parameter_groups as parameter_groups
     from nht_theory.checkpoints.norms import SquaredNorms as SquaredNorms
     from nht_theory.checkpoints.norms import squared_norms as squared_norms
+    from nht_theory.checkpoints.trajectory import NormTrajectory as NormTrajectory
+    from nht_theory.checkpoints.trajectory import norm_trajectory as norm_trajectory
 
 _HOMES = {
+    "Checkpoint": "discovery",
+    "CheckpointSeries": "discovery",
+    "discover": "discovery",
+    "NormTrajectory": "trajectory",
+    "norm_trajectory": "trajectory",
     "ParameterGroup": "groups",
     "parameter_groups": "groups",
     "SquaredNorms": "norms",
