@@ -76,15 +76,24 @@ class CensoredRegression:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Of Student's t: n - k, or clusters - 1 for the sandwich; at least one."""
-        free = self.n - len(self.names) if self.clusters is None else self.clusters - 1
+        """Of Student's t: events - k, or clusters - 1 for the sandwich; at least one.
+
+        Events, not runs: a right-censored run says next to nothing about the scatter.
+        """
+        free = self.events - len(self.names) if self.clusters is None else self.clusters - 1
         return max(1, free)
+
+    @property
+    def events(self) -> int:
+        """Runs that saw their event."""
+        return self.n - self.n_right_censored
 
     def coefficient(self, name: str, *, coverage: float = CONFIDENCE) -> Estimate:
         """One coefficient with standard error and interval.
 
-        The inverse information is scaled by n/(n - k) and the interval uses Student's t, so
-        that an uncensored log-normal fit gives exactly the interval of least squares.
+        The inverse information is scaled by d/(d - k), d the number of events, and the interval
+        uses Student's t: without censoring a log-normal fit gives exactly the interval of least
+        squares. Coverage at 0, 30 and 60 % censoring: validation/statistics.
 
         Raises:
             DomainError: no coefficient has that name.
@@ -133,9 +142,9 @@ class CensoredRegression:
         if probability == 0.5:
             return np.asarray(np.exp(median))
         k = len(self.names)
-        free = max(1, self.n - k)
+        free = max(1, self.events - k)
         stretch = stats.t.ppf(probability, free) / stats.norm.ppf(probability)
-        scatter = (self.scale * (wanted - half) * stretch) ** 2 * self.n / free
+        scatter = (self.scale * (wanted - half) * stretch) ** 2 * self.events / free
         gradient = rows if self.link is Link.LOG else rows / (rows @ self.coefficients)[:, None]
         error = np.einsum("ij,jk,ik->i", gradient, self.covariance[:k, :k], gradient)
         error = error * self._inflation() * stats.t.ppf(probability, self.degrees_of_freedom) ** 2
@@ -151,7 +160,7 @@ class CensoredRegression:
     def _inflation(self) -> float:
         if self.clusters is not None:
             return self.clusters / max(1, self.clusters - 1)
-        return self.n / max(1, self.n - len(self.names))
+        return self.events / max(1, self.events - len(self.names))
 
 
 def fit_censored_regression(
