@@ -13,7 +13,7 @@ from nht_theory.conventions import DecayForm, OptimizerKind
 from nht_theory.dynamics.clock import CLOCK_TOLERANCE, Clock
 from nht_theory.dynamics.schedules import Constant, Schedule
 from nht_theory.errors import DomainError, InputError
-from nht_theory.formulas import expressions, floors, rates, times
+from nht_theory.formulas import floors, rates, times
 
 Array = NDArray[np.float64]
 
@@ -293,11 +293,3 @@ class OptimizerDynamics:
             per_step = math.sqrt(self.second_moment or 0.0)
         largest = per_step / peak * (1.0 - 1e-12)
         return largest / 2.0 if self._penalty else largest
-
-    def log_ratio(self, squared_norm_shortcut: float, squared_norm_structured: float) -> float:
-        """ln(V_sc/V_st): what the clock must cover."""
-        return float(
-            expressions.log_ratio(
-                np.float64(squared_norm_shortcut), np.float64(squared_norm_structured)
-            )
-        )

@@ -218,6 +218,7 @@ def schedule_from_name(
     else:
         raise InputError(
             f"no schedule {name!r} by name alone",
-            remedy="use constant, linear_warmup or cosine; build StepDecay or ArraySchedule yourself",
+            remedy="use constant, linear_warmup or cosine; build StepDecay or ArraySchedule "
+            "yourself",
         )
     return LinearWarmup(warmup_steps, following) if warmup_steps else following

@@ -9,7 +9,18 @@ from importlib import import_module
 from nht_theory.errors import InputError
 from nht_theory.formulas.formula import Formula
 
-TOPICS = ("identity", "rates", "floors", "times", "regimes")
+TOPICS = (
+    "identity",
+    "rates",
+    "schedules",
+    "floors",
+    "times",
+    "bounds",
+    "regimes",
+    "layers",
+    "invariance",
+    "emergence",
+)
 """Topic modules of this package, in reading order; each holds TITLE and FORMULAS."""
 
 

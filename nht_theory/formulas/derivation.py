@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 Given = Mapping[str, str]
 
@@ -23,6 +24,11 @@ class Equal:
     right: str
     because: str
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "the two sides simplify to each other"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return f"{self.left} = {self.right}"
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Root:
     value: str
     because: str
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "substituted, the value solves the equation"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return f"{self.left} = {self.right} at {self.unknown} = {self.value}"
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,13 @@ class Induction:
     index: str = "t"
     state: str = "state"
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "right at step 0, and one step keeps it right"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return (
+            f"{self.state}_0 = {self.initial}, {self.state}' = {self.successor} gives {self.closed}"
+        )
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,11 @@ class Derivative:
     value: str
     because: str
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "differentiated symbolically"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return f"d/d{self.variable} ({self.expression}) = {self.value}"
 
 
 @dataclass(frozen=True)
@@ -77,6 +100,11 @@ class Limit:
     value: str
     because: str
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "limit taken symbolically"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return f"{self.expression} -> {self.value} as {self.variable} -> {self.point}"
 
 
 @dataclass(frozen=True)
@@ -97,6 +125,11 @@ class Positive:
     strict: bool = True
     squares: tuple[tuple[str, str], ...] = ()
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "every term is positive"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return f"{self.expression} {'>' if self.strict else '>='} 0"
 
 
 @dataclass(frozen=True)
@@ -112,6 +145,11 @@ class Monotone:
     because: str
     strict: bool = True
     given: Given = field(default_factory=dict)
+    rule: ClassVar[str] = "zero at zero, with a positive derivative"
+
+    def claim(self) -> str:
+        """What the step claims, in the strings it is written in."""
+        return f"{self.expression} {'>' if self.strict else '>='} 0 for {self.variable} > 0"
 
 
 Step = Equal | Root | Induction | Derivative | Limit | Positive | Monotone

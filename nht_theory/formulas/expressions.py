@@ -11,7 +11,8 @@ last digit at eta*lam = 1e-10 in numpy.
 | ``log1p(x)``, ``expm1(x)`` | log(1 + x), exp(x) - 1 |
 | ``log_ratio(x, y)`` | log(x/y), accurate for x near y and for ratios beyond 1e308 |
 | ``ceil(x)`` | the least integer >= x; only as the outermost function |
-| ``log``, ``exp``, ``sqrt``, ``cos``, ``acos``, ``pi`` | as usual |
+| ``log``, ``exp``, ``sqrt``, ``cos``, ``pi`` | as usual |
+| ``diff(x, y)``, ``h(x)``, ``sin`` | derivative and arbitrary function; in derivations only |
 """
 
 from __future__ import annotations
@@ -66,7 +67,6 @@ _NUMPY: dict[str, object] = {
     "expm1": np.expm1,
     "sqrt": np.sqrt,
     "cos": np.cos,
-    "acos": np.arccos,
     "log_ratio": log_ratio,
     "pi": np.pi,
 }
@@ -164,10 +164,12 @@ def sympy_functions() -> dict[str, Callable[..., Any]]:
         "expm1": lambda x: sp.exp(x) - 1,
         "sqrt": sp.sqrt,
         "cos": sp.cos,
-        "acos": sp.acos,
         "log_ratio": lambda x, y: sp.log(x / y),
         "ceil": sp.ceiling,
         "pi": sp.pi,
+        "sin": sp.sin,
+        "diff": sp.diff,
+        "h": sp.Function("h"),
     }
 
 

@@ -19,7 +19,9 @@ _BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upp
 _BETA_2 = Symbol(
     "b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, lower_open=True, upper_open=True
 )
-_UPDATE_BOUND = Symbol("u_max", "update_bound", r"\max|u_i|", "1", "bound on |u_i|", lower=0.0)
+_UPDATE_BOUND = Symbol(
+    "u_max", "update_bound", r"\max\lvert u_i\rvert", "1", "bound on |u_i|", lower=0.0
+)
 _NOISE_VARIANCE = Symbol(
     "sigma2",
     "gradient_noise",
@@ -67,9 +69,9 @@ adamw_noise_floor = Formula(
     gives=s.NORM_FLOOR,
     expression="eta*d/(lam*(2 - eta*lam))",
     symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _PARAMETERS),
-    statement="Adam divides white gradient noise by its own size: every coordinate of u has long-run "
-    "variance 1, so S = d and V_inf is about eta d/(2 lambda), whatever the size of the "
-    "noise.",
+    statement="Adam divides white gradient noise by its own size: every coordinate of u has "
+    "long-run variance 1, so S = d and V_inf is about eta d/(2 lambda), whatever the size "
+    "of the noise.",
     source="derived here",
     assumptions=("gradients are white noise", "v_hat has settled: beta_2 near 1"),
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
@@ -77,8 +79,8 @@ adamw_noise_floor = Formula(
         Equal(
             "(1 - b1)**2/(1 - b1)**2",
             "1",
-            "an exponential average of unit white noise has long-run variance "
-            "((1 - beta_1) sum of beta_1^k)^2 = 1: the momentum spreads the noise, it keeps its sum",
+            "an exponential average of unit white noise has long-run variance ((1 - beta_1) sum "
+            "of beta_1^k)^2 = 1: the momentum spreads the noise, it keeps its sum",
         ),
         Root(
             "V_inf",
@@ -101,9 +103,9 @@ paper_noise_floor = Formula(
     expression="eta*sigma2/lam",
     symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _NOISE_VARIANCE),
     relation="<=",
-    statement="The paper's V_inf = eta sigma^2/lambda follows from its bound 1 - eta lambda in place "
-    "of the exact ratio: an upper bound, twice the floor of decoupled decay and four times that of its "
-    "own L2 update for small eta lambda.",
+    statement="The paper's V_inf = eta sigma^2/lambda follows from its bound 1 - eta lambda in "
+    "place of the exact ratio: an upper bound, twice the floor of decoupled decay and four "
+    "times that of its own L2 update for small eta lambda.",
     source="arXiv 2603.07323, theorem 3.1",
     conditions=(DECAY_ACTS,),
     derivation=(
@@ -163,8 +165,9 @@ adam_update_bound = Formula(
     expression="(1 - b1)/sqrt((1 - b2)*(1 - b1**2/b2))",
     symbols=(_BETA_1, _BETA_2),
     relation="<=",
-    statement="By Cauchy's inequality m^2 <= v (1 - b1)^2/(1 - b2) sum_k (b1^2/b2)^k, so that |u_i| is "
-    "at most (1 - b1)/sqrt((1 - b2)(1 - b1^2/b2)) late in training, when the bias corrections are 1.",
+    statement="By Cauchy's inequality m^2 <= v (1 - b1)^2/(1 - b2) sum_k (b1^2/b2)^k, so that "
+    "|u_i| is at most (1 - b1)/sqrt((1 - b2)(1 - b1^2/b2)) late in training, when the bias "
+    "corrections are 1.",
     source="derived here; cf. Kingma and Ba, arXiv 1412.6980, section 2.1",
     assumptions=("bias corrections have settled",),
     conditions=(

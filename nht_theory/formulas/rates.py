@@ -25,7 +25,9 @@ _SECOND_MOMENT = Symbol(
 )
 _ROOT = Symbol("z", "root", "z", "1", "root of the characteristic polynomial")
 _DISCRIMINANT = Symbol("disc", "discriminant", r"\Delta", "1", "(1 + mu - eta w)^2 - 4 mu")
-_SPEED = Symbol("speed", "speed", r"|\dot\theta_i|", "1/step", "decrease of |theta_i| per step")
+_SPEED = Symbol(
+    "speed", "speed", r"\lvert\dot\theta_i\rvert", "1/step", "decrease of |theta_i| per step"
+)
 _INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", 0.0, lower_open=True)
 _COORDINATE = Symbol("theta", "theta", r"\theta", "1", "a coordinate", lower=0.0, lower_open=True)
 _BELOW_ONE = {"mu": "1/(1 + s)"}
@@ -175,8 +177,8 @@ momentum_oscillating_rate = Formula(
     gives=s.RATE,
     expression="-log(mu)",
     symbols=(s.LEARNING_RATE, _COUPLED, _MOMENTUM),
-    statement="Where (1 - sqrt(mu))^2 < eta w < (1 + sqrt(mu))^2 theta oscillates inside an envelope "
-    "of modulus sqrt(mu) a step: gamma_V = -ln mu, independent of w.",
+    statement="Where (1 - sqrt(mu))^2 < eta w < (1 + sqrt(mu))^2 theta oscillates inside an "
+    "envelope of modulus sqrt(mu) a step: gamma_V = -ln mu, independent of w.",
     source="derived here from PyTorch's SGD",
     conditions=(
         Condition(
@@ -244,8 +246,9 @@ adam_coupled_speed = Formula(
     gives=_SPEED,
     expression="eta",
     symbols=(s.LEARNING_RATE,),
-    statement="With zero loss gradient the only gradient is w theta_i, which Adam divides by its own "
-    "size: |theta_i| falls at the constant speed eta, independent of w, to first order in eta.",
+    statement="With zero loss gradient the only gradient is w theta_i, which Adam divides by "
+    "its own size: |theta_i| falls at the constant speed eta, independent of w, to first "
+    "order in eta.",
     source="derived here",
     assumptions=("eps << w |theta_i|", "theta_i changes little within 1/(1 - beta_2) steps"),
     derivation=(
@@ -272,15 +275,16 @@ tangential_rate = Formula(
         Symbol(
             "V_tan",
             "squared_norm_tangential",
-            r"\|P\theta\|^2",
+            r"\lVert P\theta\rVert^2",
             "V",
             "squared norm of theta's projection on the tangent space",
             lower=0.0,
         ),
         s.SQUARED_NORM,
     ),
-    statement="The loss undoes the normal part of the decay, so that theta flows along the manifold "
-    "as theta' = -lambda P theta: gamma_V = 2 eta lambda ||P theta||^2/||theta||^2 <= 2 eta lambda.",
+    statement="The loss undoes the normal part of the decay, so that theta flows along the "
+    "manifold as theta' = -lambda P theta: gamma_V = 2 eta lambda ||P theta||^2/||theta||^2 "
+    "<= 2 eta lambda.",
     source="derived here (continuous time); the excess V - V_star, not V, is what decays",
     assumptions=("small steps: gradient flow stays on the manifold",),
     conditions=(
@@ -305,8 +309,12 @@ tangential_rate = Formula(
         ),
     ),
     local=(
-        Symbol("p", "tangential", r"\|P\theta\|", "1", "tangential part", 0.0, lower_open=True),
-        Symbol("q", "normal", r"\|(1-P)\theta\|", "1", "normal part", 0.0, lower_open=True),
+        Symbol(
+            "p", "tangential", r"\lVert P\theta\rVert", "1", "tangential part", 0.0, lower_open=True
+        ),
+        Symbol(
+            "q", "normal", r"\lVert (1-P)\theta\rVert", "1", "normal part", 0.0, lower_open=True
+        ),
     ),
     example={**_DECAY_EXAMPLE, "squared_norm_tangential": 2500.0, "squared_norm": 3900.0},
 )

@@ -27,7 +27,9 @@ _LIMIT = Symbol("u_max", "update_bound", r"u_{\max}", "1", "bound on |u_i|", 0.0
 _PARAMETERS = Symbol(
     "d", "parameter_count", "d", "1", "number of decayed parameters", 1.0, integer=True
 )
-_WALL = Symbol("wall", "coordinate_bound", r"\sup|\theta_i|", "1", "bound on |theta_i|", 0.0)
+_WALL = Symbol(
+    "wall", "coordinate_bound", r"\sup\lvert\theta_i\rvert", "1", "bound on |theta_i|", 0.0
+)
 _BOX = Symbol("V_box", "squared_norm_box", r"V_{\mathrm{box}}", "V", "largest V in the box", 0.0)
 _MARGIN = Symbol("M", "clock_margin", "M", "1", "clock minus log ratio")
 
@@ -38,15 +40,16 @@ clock_margin = Formula(
     gives=_MARGIN,
     expression="B - log_ratio(V_sc, V_st)",
     symbols=(_CLOCK, s.SHORTCUT_NORM, s.STRUCTURED_NORM),
-    statement="With zero loss gradient V(T_max) <= V_st exactly when the clock B = tau(T_max) covers "
-    "ln(V_sc/V_st): decay is weak when the margin is negative, under any schedule.",
+    statement="With zero loss gradient V(T_max) <= V_st exactly when the clock B = tau(T_max) "
+    "covers ln(V_sc/V_st): decay is weak when the margin is negative, under any schedule.",
     source="derived here",
     conditions=(HIERARCHY,),
     derivation=(
         Equal(
             "log_ratio(V_st, V_sc*exp(-B))",
             "result",
-            "V(T_max) = V_sc e^(-B), so the margin is ln(V_st/V(T_max)): its sign says which is larger",
+            "V(T_max) = V_sc e^(-B), so the margin is ln(V_st/V(T_max)): its sign says which is "
+            "larger",
         ),
     ),
     example={
@@ -63,9 +66,9 @@ weak_boundary = Formula(
     gives=_WEAK,
     expression="-expm1(-log_ratio(V_sc, V_st)/(2*T_max))/eta",
     symbols=(s.LEARNING_RATE, _BUDGET, s.SHORTCUT_NORM, s.STRUCTURED_NORM),
-    statement="Below lambda_weak = (1 - (V_st/V_sc)^(1/(2 T_max)))/eta, about "
-    "ln(V_sc/V_st)/(2 eta T_max), decay cannot reach V_st within T_max steps. A cosine to zero halves "
-    "the clock and doubles the edge.",
+    statement="Below lambda_weak = (1 - (V_st/V_sc)^(1/(2 T_max)))/eta, about ln(V_sc/V_st)/(2 "
+    "eta T_max), decay cannot reach V_st within T_max steps. A cosine to zero halves the "
+    "clock and doubles the edge.",
     source="derived here",
     conditions=(HIERARCHY,),
     derivation=(
@@ -104,8 +107,8 @@ blocked_boundary = Formula(
     gives=_BLOCKED,
     expression="eta*S/(V_st*(1 + sqrt(1 - eta**2*S/V_st)))",
     symbols=(s.LEARNING_RATE, s.NOISE, s.STRUCTURED_NORM),
-    statement="Below lambda_blocked, about eta S/(2 V_st), the floor V_inf lies at or above V_st: the "
-    "transition is blocked however long one trains.",
+    statement="Below lambda_blocked, about eta S/(2 V_st), the floor V_inf lies at or above "
+    "V_st: the transition is blocked however long one trains.",
     source="derived here",
     conditions=(
         Condition(
@@ -143,16 +146,18 @@ adamw_box = Formula(
     expression="u_max/lam",
     symbols=(s.POSITIVE_WEIGHT_DECAY, _LIMIT),
     relation="<=",
-    statement="If |u_i| <= u_max at every step then |theta_i(t)| <= a^t |theta_i(0)| + "
-    "(1 - a^t) u_max/lambda: every coordinate ends inside |theta_i| <= u_max/lambda and, once there, "
-    "stays.",
-    source="derived here; cf. Xie and Li, arXiv 2404.04454 (AdamW's implicit l-infinity constraint)",
+    statement="If |u_i| <= u_max at every step then |theta_i(t)| <= a^t |theta_i(0)| + (1 - "
+    "a^t) u_max/lambda: every coordinate ends inside |theta_i| <= u_max/lambda and, once "
+    "there, stays.",
+    source="derived here; cf. Xie and Li, arXiv 2404.04454 (AdamW's implicit l-infinity "
+    "constraint)",
     derivation=(
         Induction(
             "result + (wall - result)*(1 - eta*lam)**t",
             initial="wall",
             successor="(1 - eta*lam)*state + eta*u_max",
-            because="|theta'| <= a |theta| + eta u_max: the largest trajectory relaxes to u_max/lambda",
+            because="|theta'| <= a |theta| + eta u_max: the largest trajectory relaxes to "
+            "u_max/lambda",
         ),
         Equal(
             "(1 - eta*lam)*result + eta*u_max",
@@ -171,8 +176,9 @@ strong_boundary = Formula(
     gives=_STRONG,
     expression="u_max*sqrt(d/V_sc)",
     symbols=(_LIMIT, _PARAMETERS, s.SHORTCUT_NORM),
-    statement="Above lambda_strong = u_max sqrt(d/V_sc) the whole box holds less norm than the shortcut "
-    "needs, d (u_max/lambda)^2 < V_sc: memorisation is impossible. Sufficient, not necessary.",
+    statement="Above lambda_strong = u_max sqrt(d/V_sc) the whole box holds less norm than the "
+    "shortcut needs, d (u_max/lambda)^2 < V_sc: memorisation is impossible. Sufficient, not "
+    "necessary.",
     source="derived here",
     derivation=(
         Root(

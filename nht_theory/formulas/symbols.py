@@ -66,7 +66,7 @@ ALIGNMENT = Symbol(
     "inner product of the parameters with the update",
 )
 UPDATE_NORM = Symbol(
-    "U2", "update_squared_norm", r"\|u\|^2", "V", "squared norm of the update", lower=0.0
+    "U2", "update_squared_norm", r"\lVert u\rVert^2", "V", "squared norm of the update", lower=0.0
 )
 NOISE = Symbol(
     "S",

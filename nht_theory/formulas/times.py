@@ -76,8 +76,8 @@ paper_upper_bound = Formula(
     expression="log_ratio(V_sc, V_st)/(eta*lam)",
     symbols=_LAW_SYMBOLS,
     relation="<=",
-    statement="T <= ln(V_sc/V_st)/(eta lambda), up to rounding to whole steps. Valid for the paper's "
-    "own update (L2 penalty) when eta lambda <= 3/4 and for decoupled decay always.",
+    statement="T <= ln(V_sc/V_st)/(eta lambda), up to rounding to whole steps. Valid for the "
+    "paper's own update (L2 penalty) when eta lambda <= 3/4 and for decoupled decay always.",
     source="arXiv 2603.07323, theorem 3.1; validity and looseness derived here",
     conditions=(
         DECAY_ACTS,
@@ -156,8 +156,8 @@ hitting_time_with_floor = Formula(
     local=(
         s.STEP,
         s.TIME,
-        Symbol("p", "fall", "V_0 - V_{st}", "V", "V_0 - V_st", 0.0, lower_open=True),
-        Symbol("q", "margin", r"V_{st} - V_\infty", "V", "V_st - V_inf", 0.0, lower_open=True),
+        Symbol("p", "fall", r"\Delta", "V", "V_0 - V_st", 0.0, lower_open=True),
+        Symbol("q", "margin", r"\delta", "V", "V_st - V_inf", 0.0, lower_open=True),
     ),
     example={
         "learning_rate": 1e-3,
@@ -187,8 +187,9 @@ premise_lower_bound = Formula(
         ),
     ),
     relation=">=",
-    statement="If E V_{t+1} >= (1 - k eta lambda) E V_t for every step (the paper's premise; its c is "
-    "our k), then T >= ln(V_sc/V_st)/(-ln(1 - k eta lambda)). Pure decoupled decay meets it with k = 2.",
+    statement="If E V_{t+1} >= (1 - k eta lambda) E V_t for every step (the paper's premise; "
+    "its c is our k), then T >= ln(V_sc/V_st)/(-ln(1 - k eta lambda)). Pure decoupled decay "
+    "meets it with k = 2.",
     source="arXiv 2603.07323, theorem 3.4; the constant is derived here",
     conditions=(
         Condition(
@@ -234,8 +235,9 @@ bounded_update_lower_bound = Formula(
         Symbol("U", "update_norm_bound", "U", r"V^{1/2}", "bound on ||u||", lower=0.0),
     ),
     relation=">=",
-    statement="If ||u_t|| <= U at every step then N_{t+1} >= a N_t - eta U, so no run is at V_st before "
-    "ln((N_sc + U/lambda)/(N_st + U/lambda)) / (-ln a) steps. No premise on the loss is needed.",
+    statement="If ||u_t|| <= U at every step then N_{t+1} >= a N_t - eta U, so no run is at "
+    "V_st before ln((N_sc + U/lambda)/(N_st + U/lambda)) / (-ln a) steps. No premise on the "
+    "loss is needed.",
     source="derived here",
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS, HIERARCHY),
     derivation=(
