@@ -8,6 +8,7 @@ nht_train, adds its own).
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,8 @@ from nht_theory.errors import InputError, NhtError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+COMPLETION_VARIABLE = "_NHT_COMPLETE"
+"""Set by the shell while it asks for completions (typer's convention)."""
 ENTRY_POINT_GROUP = "nht.commands"
 EXIT_DONE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -144,13 +147,14 @@ def _message(error: Exception) -> str | None:
 
 def _dispatch(arguments: list[str]) -> int:
     """Answer --help and --version at once; hand everything else to typer."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    completing = COMPLETION_VARIABLE in os.environ
+    if not completing and (not arguments or arguments[0] in ("-h", "--help")):
         names = {**{name: entry.summary for name, entry in COMMANDS.items()}, **_foreign()}
         width = max(map(len, names))
         lines = "\n".join(f"  {name:{width}}  {summary}" for name, summary in names.items())
         sys.stdout.write(USAGE.format(commands=lines))
         return EXIT_DONE
-    if arguments[0] == "--version":
+    if arguments[:1] == ["--version"]:
         from importlib.metadata import version
 
         print(f"nht {version('nht')}")

@@ -14,28 +14,29 @@ from nht_theory.errors import InputError
 
 
 class _Commands(TyperGroup):
-    """A group whose commands are built when they are asked for."""
+    """A group that lists its commands from the table and loads the one that is run."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(dict.fromkeys([*COMMANDS, *entry_points()]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command for a listing (completion): its name and summary, without its module."""
+
+        def listed() -> None:
+            """Never run."""
+
+        listed.__doc__ = COMMANDS[cmd_name].summary if cmd_name in COMMANDS else cmd_name
+        return _command(cmd_name, listed)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
+        """The command that is run or whose options are completed, with its arguments."""
+        name, *rest = args
         names = self.list_commands(ctx)
-        if cmd_name not in names:
-            close = get_close_matches(cmd_name, names, n=1)
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]}?" if close else f"commands: {', '.join(names)}"
-            raise InputError(f"no command named {cmd_name!r}", remedy=hint)
-        # Completion of a command's name needs its name and summary only, not its module.
-        function = _summary_of(cmd_name) if ctx.resilient_parsing else load(cmd_name)
-        return _command(cmd_name, function)
-
-
-def _summary_of(name: str) -> Any:
-    def placeholder() -> None:
-        """Stands for a command while its name is being completed."""
-
-    placeholder.__doc__ = COMMANDS[name].summary if name in COMMANDS else name
-    return placeholder
+            raise InputError(f"no command named {name!r}", remedy=hint)
+        return name, _command(name, load(name)), rest
 
 
 def _command(name: str, function: Any) -> Any:
