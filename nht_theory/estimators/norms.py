@@ -121,3 +121,22 @@ def plateau(run: Run, share: float = 0.1) -> Estimate | Missing:
         count,
         Interval(float(tail.min()), float(tail.max()), 1.0, "range over those evaluations"),
     )
+
+
+def turning_step(run: Run) -> int | None:
+    """Step of the largest V of training; None where V is largest at its end or not logged.
+
+    The initial norm, at step 0, is no peak of training and is left out.
+
+    Example:
+        >>> run = Run("r", None, np.arange(4), {"squared_norm": np.array([9.0, 4.0, 6.0, 2.0])})
+        >>> turning_step(run)
+        2
+    """
+    if not run.has(columns.SQUARED_NORM):
+        return None
+    keep = usable(run.squared_norm) & (run.steps > 0)
+    if not keep.any():
+        return None
+    place = int(np.argmax(run.squared_norm[keep]))
+    return None if place == int(keep.sum()) - 1 else int(run.steps[keep][place])

@@ -1,8 +1,12 @@
-"""The law: T = (1/gamma) ln(V_sc/V_st), with a delay that nobody measured the answer on."""
+"""The law: T = (1/gamma) ln(V_sc/V_st), tested on what is known without the run's own end.
+
+Twice: where the separation is ordered, as the paper claims, and on every delayed run.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,12 +19,12 @@ from nht_theory.inference.censored_regression import (
 )
 from nht_theory.inference.information import likelihood_ratio_test
 from nht_theory.inference.location_scale import Distribution
-from nht_theory.predictions import selection
+from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.delays import Delays, delays
 from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, Decision, decide
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
-NAME = "law"
+WHERE_ORDERED, EVERYWHERE = "law", "law_everywhere"
 CONSTANT, RATE, RATIO = "constant", "ln(1/gamma)", "ln ln(V_sc/V_st)"
 FEWEST_RUNS = 6
 FEWEST_CLUSTERS = 5
@@ -32,38 +36,62 @@ NEEDS = (
 )
 
 
-def judge(study: StudyEstimates) -> Verdict:
+def judge_where_ordered(study: StudyEstimates) -> Verdict:
+    """The law in configurations whose separation V orders, or that have not switched yet."""
+    ordered = {
+        name: clean_separation.ordered(own)
+        for name, own in clean_separation.separations(study).items()
+    }
+    rows = delays(study, lambda run: ordered[selection.stratum(run)])
+    verdict = judge_rows(WHERE_ORDERED, study, rows)
+    return replace(
+        verdict,
+        details=(
+            *verdict.details,
+            *(
+                f"not ordered: {name}: {clean_separation.described(own)}"
+                for name, own in clean_separation.separations(study).items()
+                if not ordered[name]
+            ),
+        ),
+    )
+
+
+def judge_everywhere(study: StudyEstimates) -> Verdict:
+    """The law on every memorised run that it speaks about."""
+    return judge_rows(EVERYWHERE, study, delays(study))
+
+
+def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict:
     """Slopes of ln T on ln(1/gamma) and on ln ln(V_sc/V_st), each against one."""
-    rows = delays(study)
     if rows is None or rows.n < FEWEST_RUNS:
-        return not_applicable(NAME, f"needs {NEEDS}; {0 if rows is None else rows.n} qualify")
+        return not_applicable(name, f"needs {NEEDS}; {0 if rows is None else rows.n} qualify")
     flat = [
-        name
-        for name, column in ((RATE, rows.log_inverse_rate), (RATIO, rows.log_log_ratio))
+        predictor
+        for predictor, column in ((RATE, rows.log_inverse_rate), (RATIO, rows.log_log_ratio))
         if float(np.std(column)) < LEAST_SPREAD
     ]
     if flat:
-        return not_applicable(NAME, f"needs {NEEDS}; {' and '.join(flat)} never varies")
+        return not_applicable(name, f"needs {NEEDS}; {' and '.join(flat)} never varies")
     try:
         fit = fit_law(rows)
     except NhtError as error:
-        return not_applicable(NAME, f"needs {NEEDS}; {error}")
-    decisions = {name: _against_one(fit, name) for name in (RATE, RATIO)}
+        return not_applicable(name, f"needs {NEEDS}; {error}")
+    decisions = {predictor: _against_one(fit, predictor) for predictor in (RATE, RATIO)}
     verdict, p_value = both(decisions[RATE], decisions[RATIO])
-    slope = fit.coefficient(RATE)
     return Verdict(
-        prediction=NAME,
+        prediction=name,
         verdict=verdict,
-        statistic=slope.value,
+        statistic=fit.coefficient(RATE).value,
         statistic_name=f"slope of ln T on {RATE}, censored log-normal regression",
         interval=decisions[RATE].interval,
         p_value=p_value,
         n=rows.n,
         n_censored=rows.times.n_right_censored,
         rule="; ".join(
-            f"slope on {name} {fit.coefficient(name).value:.3f} "
+            f"slope on {predictor} {fit.coefficient(predictor).value:.3f} "
             f"[{own.interval.low:.3f}, {own.interval.high:.3f}] {own.verdict.value}"
-            for name, own in decisions.items()
+            for predictor, own in decisions.items()
         )
         + f" against 1 within {EQUIVALENCE}; p = {p_value:.3g}",
         details=_details(study, rows, fit),
@@ -121,13 +149,11 @@ def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tu
     ratio_term = likelihood_ratio_test(
         fit.log_likelihood, reduced.log_likelihood, extra_parameters=1, n=rows.n
     )
-    weibull = fit_law(rows, Distribution.WEIBULL)
     constant = fit.coefficient(CONSTANT)
     return (
         f"prefactor exp(constant) = {math.exp(constant.value):.3f}: the law says 1/c",
         f"likelihood ratio of the log-ratio term: p = {ratio_term.p_value:.3g}",
-        f"Weibull: slopes {weibull.coefficient(RATE).value:.3f} and "
-        f"{weibull.coefficient(RATIO).value:.3f}",
+        _weibull(rows),
         *(
             f"outside the law, V_mem not above the V_star of other runs: "
             f"{selection.described(run, settings)}"
@@ -137,13 +163,37 @@ def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tu
     )
 
 
-PREDICTION = Prediction(
-    name=NAME,
-    claim="The delay from memorisation to generalisation is (1/gamma) ln(V_sc/V_st).",
+def _weibull(rows: Delays) -> str:
+    """The slopes under the other distribution, as text."""
+    try:
+        fit = fit_law(rows, Distribution.WEIBULL)
+    except NhtError as error:
+        return f"Weibull: {error}"
+    return (
+        f"Weibull: slopes {fit.coefficient(RATE).value:.3f} and {fit.coefficient(RATIO).value:.3f}"
+    )
+
+
+RULE = (
+    f"interval- and right-censored log-normal regression of ln T; both slopes equivalent to 1 "
+    f"within {EQUIVALENCE}: supported; one of them outside: refuted. gamma is the pure-decay rate, "
+    "and V_st comes from other runs"
+)
+REFERENCES = ("arXiv:2603.07323", "arXiv:2603.13331", "kalbfleisch2002", "schuirmann1987")
+PREDICTION_WHERE_ORDERED = Prediction(
+    name=WHERE_ORDERED,
+    claim="Where the separation is clean, the delay from memorisation to generalisation is "
+    "(1/gamma) ln(V_sc/V_st).",
+    needs=f"{NEEDS}, in configurations with a lower limit of S above 0.8 (or not yet switched)",
+    rule=RULE,
+    references=REFERENCES,
+    judge=judge_where_ordered,
+)
+PREDICTION_EVERYWHERE = Prediction(
+    name=EVERYWHERE,
+    claim="The delay is (1/gamma) ln(V_sc/V_st) in every run that starts above V_st.",
     needs=NEEDS,
-    rule=f"interval- and right-censored log-normal regression of ln T; both slopes equivalent to 1 "
-    f"within {EQUIVALENCE}: supported; one of them outside: refuted. gamma is the pure-decay rate "
-    "and V_st comes from other runs",
-    references=("arXiv:2603.07323", "arXiv:2603.13331", "kalbfleisch2002", "schuirmann1987"),
-    judge=judge,
+    rule=RULE,
+    references=REFERENCES,
+    judge=judge_everywhere,
 )

@@ -41,7 +41,7 @@ class Efficiencies:
         """c of the runs of each configuration."""
         groups: dict[str, list[float]] = {}
         for run, value in self.of_run:
-            groups.setdefault(selection.configuration_label(run), []).append(value)
+            groups.setdefault(selection.stratum(run), []).append(value)
         return groups
 
 

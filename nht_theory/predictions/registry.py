@@ -3,16 +3,50 @@
 from __future__ import annotations
 
 from nht_theory.errors import InputError
-from nht_theory.predictions import law, necessity, p1, p2, prefactor
+from nht_theory.predictions import (
+    batch_norm,
+    emergence,
+    failure_prediction,
+    head_monitor,
+    law,
+    necessity,
+    optimizer_dependence,
+    p1,
+    p2,
+    p3,
+    p4,
+    p5,
+    p6,
+    part_whole,
+    prefactor,
+    rivals,
+    shortcut_strength,
+)
 from nht_theory.predictions.verdict import Prediction
 
 PREDICTIONS: tuple[Prediction, ...] = (
-    law.PREDICTION,
+    law.PREDICTION_WHERE_ORDERED,
+    law.PREDICTION_EVERYWHERE,
     prefactor.PREDICTION_BOUND,
     prefactor.PREDICTION_PURE_DECAY,
     necessity.PREDICTION,
+    rivals.PREDICTION,
+    part_whole.PREDICTION,
     p1.PREDICTION,
     p2.PREDICTION,
+    p3.PREDICTION,
+    p4.PREDICTION,
+    p5.PREDICTION,
+    p6.PREDICTION,
+    batch_norm.PREDICTION,
+    shortcut_strength.PREDICTION,
+    failure_prediction.PREDICTION,
+    emergence.RATIO,
+    emergence.DECAY,
+    emergence.EVENTS,
+    emergence.SHARPNESS,
+    head_monitor.PREDICTION,
+    optimizer_dependence.PREDICTION,
 )
 
 

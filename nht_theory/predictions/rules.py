@@ -70,3 +70,21 @@ def decide(
     if inside <= ALPHA:
         return Decision(VerdictKind.REFUTED, inside, interval)
     return Decision(VerdictKind.INCONCLUSIVE, min(outside, inside), interval)
+
+
+def by_direction(predicted: float, opposite: float) -> tuple[VerdictKind, float]:
+    """Verdict and p-value from two one-sided tests of an ordering.
+
+    Args:
+        predicted: p-value against "no order" in the predicted direction.
+        opposite: the same in the opposite direction.
+
+    Example:
+        >>> by_direction(0.01, 0.99)[0].value, by_direction(0.3, 0.7)[0].value
+        ('supported', 'inconclusive')
+    """
+    if predicted <= ALPHA:
+        return VerdictKind.SUPPORTED, predicted
+    if opposite <= ALPHA:
+        return VerdictKind.REFUTED, opposite
+    return VerdictKind.INCONCLUSIVE, min(predicted, opposite)

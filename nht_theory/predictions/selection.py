@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
 from nht_theory.runs.run import Run
 
@@ -32,19 +34,13 @@ def norm_ratio(own: RunEstimate) -> float | None:
     return first.value / last.value
 
 
-def configuration_label(run: Run, *, without: tuple[str, ...] = ()) -> str:
-    """A configuration as text, with some settings left out (to make strata)."""
-    settings = run.hyperparameters.configuration()
-    return " ".join(f"{name}={value}" for name, value in settings if name not in without)
-
-
 def by_configuration(
     pairs: Iterable[Pair], *, without: tuple[str, ...] = ()
 ) -> dict[str, list[Pair]]:
     """Pairs grouped by their configuration, in order of first appearance."""
     groups: dict[str, list[Pair]] = {}
     for run, own in pairs:
-        groups.setdefault(configuration_label(run, without=without), []).append((run, own))
+        groups.setdefault(stratum(run, *without), []).append((run, own))
     return groups
 
 
@@ -64,3 +60,48 @@ def described(run: Run, settings: tuple[str, ...]) -> str:
     if run.hyperparameters.seed is not None:
         parts.append(f"seed={run.hyperparameters.seed}")
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
+
+
+def setting(run: Run, *names: str) -> object | None:
+    """A setting by any of its names, also where the source nests it (``model.width``)."""
+    for name in names:
+        own: object = getattr(run.hyperparameters, name, None)
+        if own is not None:
+            return own
+        for key, value in run.hyperparameters.extra.items():
+            if key == name or key.endswith(f".{name}"):
+                return value
+    return None
+
+
+def number(run: Run, *names: str) -> float | None:
+    """A setting as a number; None where it is absent or no number."""
+    value = setting(run, *names)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def stratum(run: Run, *names: str) -> str:
+    """All settings but those named (at any depth of nesting): what a comparison holds equal."""
+    return " ".join(
+        f"{key}={value}"
+        for key, value in run.hyperparameters.configuration()
+        if not any(key == name or key.endswith(f".{name}") for name in names)
+    )
+
+
+def block(run: Run, *names: str) -> str:
+    """A stratum with the seed: runs that differ in nothing but the settings named."""
+    return f"{stratum(run, *names)} seed={run.hyperparameters.seed}"
+
+
+def last_value(run: Run, column: str) -> float | None:
+    """The last finite value of a column; None where it is not logged."""
+    if not run.has(column):
+        return None
+    series = run.column(column)
+    return float(series[np.isfinite(series)][-1])

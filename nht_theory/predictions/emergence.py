@@ -1,0 +1,164 @@
+"""Emergence (section 6.2 of the paper): four claims about size, decay and the order of events."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nht_theory.estimators.norms import turning_step
+from nht_theory.estimators.results import Estimate, StudyEstimates
+from nht_theory.inference.binomial import median_estimate, sign_test
+from nht_theory.inference.results import Alternative
+from nht_theory.predictions import clean_separation, selection
+from nht_theory.predictions.ordering import Observation, judge_order, within_levels
+from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
+from nht_theory.runs.run import Run
+
+SIZE = ("parameter_count", "width", "d_model")
+"""Settings that say how large a model is: they vary together and are not held equal."""
+FEWEST_SIZES = 3
+
+
+def size(run: Run) -> float | None:
+    """Number of parameters, else the width; None where neither is known."""
+    return selection.number(run, *SIZE)
+
+
+def judge_ratio(study: StudyEstimates) -> Verdict:
+    """(i) V_sc/V_st falls with the size of the model."""
+    rows = within_levels(
+        [
+            Observation(selection.block(run, *SIZE), large, ratio)
+            for run, own in selection.delayed(study)
+            if (large := size(run)) is not None and (ratio := selection.norm_ratio(own)) is not None
+        ],
+        FEWEST_SIZES,
+    )
+    if not rows:
+        return not_applicable(RATIO.name, f"needs {RATIO.needs}")
+    return judge_order(
+        RATIO.name,
+        rows,
+        falls=True,
+        statistic_name="share of pairs in which the larger model has the smaller V_sc/V_st",
+    )
+
+
+def judge_decay(study: StudyEstimates) -> Verdict:
+    """(ii) Stronger decay lowers the critical size N*."""
+    smallest: dict[tuple[str, float], list[tuple[float, bool]]] = {}
+    for run, own in study.pairs():
+        large, decay = size(run), run.hyperparameters.weight_decay
+        if large is None or decay is None or own.generalization is None:
+            continue
+        block = selection.block(run, "weight_decay", *SIZE)
+        smallest.setdefault((block, decay), []).append((large, not own.censored))
+    rows, censored = [], 0
+    for (block, decay), tried in smallest.items():
+        if len({large for large, _ in tried}) < FEWEST_SIZES:
+            continue
+        reached = [large for large, switched in tried if switched]
+        censored += not reached
+        critical = min(reached) if reached else 2 * max(large for large, _ in tried)
+        rows.append(Observation(block, decay, critical))
+    rows = within_levels(rows, 2)
+    if not rows:
+        return not_applicable(DECAY.name, f"needs {DECAY.needs}")
+    return judge_order(
+        DECAY.name,
+        rows,
+        falls=True,
+        statistic_name="share of pairs in which more decay has the smaller critical size",
+        n_censored=censored,
+        details=("where no size switched, N* ranks above every size that was tried",),
+    )
+
+
+def judge_order_of_events(study: StudyEstimates) -> Verdict:
+    """(iii) The norm peaks and falls before the accuracy jumps."""
+    leads = [
+        float(own.generalization_step - peak)
+        for run, own in study.pairs()
+        if own.generalization_step is not None and (peak := turning_step(run)) is not None
+    ]
+    turned = [lead for lead in leads if lead != 0]
+    if not turned:
+        return not_applicable(EVENTS.name, f"needs {EVENTS.needs}")
+    before = sign_test(leads, alternative=Alternative.GREATER)
+    after = sign_test(leads, alternative=Alternative.LESS)
+    verdict, p_value = by_direction(before.p_value, after.p_value)
+    median = median_estimate(leads, unit="step")
+    never = sum(
+        own.generalization_step is not None and turning_step(run) is None
+        for run, own in study.pairs()
+    )
+    return Verdict(
+        prediction=EVENTS.name,
+        verdict=verdict,
+        statistic=median.value,
+        statistic_name="steps from the norm's peak to the switch, median",
+        interval=median.interval,
+        p_value=p_value,
+        n=len(leads),
+        n_censored=0,
+        rule=f"the norm peaks before the switch in {sum(x > 0 for x in leads)} of {len(leads)} "
+        f"runs; exact sign test, p = {p_value:.3g}",
+        details=(f"left out: {never} runs that switch while their norm still grows at the end",),
+    )
+
+
+def judge_sharpness(study: StudyEstimates) -> Verdict:
+    """(iv) The cleaner the separation, the sharper the threshold."""
+    rows = [
+        Observation("all configurations", own.score.value, own.sharpness.value)
+        for own in clean_separation.separations(study).values()
+        if isinstance(own.score, Estimate) and isinstance(own.sharpness, Estimate)
+    ]
+    if len(rows) < FEWEST_SIZES or np.ptp([row.level for row in rows]) == 0:
+        return not_applicable(SHARPNESS.name, f"needs {SHARPNESS.needs}; {len(rows)} have both")
+    return judge_order(
+        SHARPNESS.name,
+        rows,
+        falls=True,
+        statistic_name="share of pairs of configurations in which the larger S has the smaller W",
+        details=("n counts configurations",),
+    )
+
+
+RATIO = Prediction(
+    name="emergence_ratio",
+    claim="(i) The hierarchy V_sc/V_st falls with the size of the model.",
+    needs=f"delayed runs at {FEWEST_SIZES} or more sizes, all else (and the seed) equal, with the "
+    "norm",
+    rule="supported when the ratio falls with size (Jonckheere-Terpstra, one-sided), refuted when "
+    "it rises",
+    references=("arXiv:2603.07323", "jonckheere1954"),
+    judge=judge_ratio,
+)
+DECAY = Prediction(
+    name="emergence_decay",
+    claim="(ii) Stronger decay lowers the critical size N* at which the switch fits the budget.",
+    needs=f"runs at {FEWEST_SIZES} or more sizes for each of two or more weight decays",
+    rule="supported when N* falls with weight decay (Jonckheere-Terpstra, one-sided), refuted when "
+    "it rises",
+    references=("arXiv:2603.07323", "jonckheere1954"),
+    judge=judge_decay,
+)
+EVENTS = Prediction(
+    name="emergence_events",
+    claim="(iii) The norm peaks and falls before the accuracy jumps.",
+    needs="runs that generalise and whose norm turns",
+    rule="supported when the peak comes before the switch (exact sign test, one-sided), refuted "
+    "when after",
+    references=("arXiv:2603.07323",),
+    judge=judge_order_of_events,
+)
+SHARPNESS = Prediction(
+    name="emergence_sharpness",
+    claim="(iv) Cleaner separation gives a sharper threshold.",
+    needs="S and W of three or more configurations",
+    rule="supported when W falls as S rises over configurations (Jonckheere-Terpstra, one-sided), "
+    "refuted when it rises",
+    references=("arXiv:2603.07323", "jonckheere1954", "somers1962"),
+    judge=judge_sharpness,
+)

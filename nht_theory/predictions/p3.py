@@ -1,0 +1,124 @@
+"""P3: accuracy on what the shortcut gets wrong is best at an intermediate weight decay."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nht_theory.estimators.results import StudyEstimates
+from nht_theory.inference.binomial import wilson_interval
+from nht_theory.predictions import selection
+from nht_theory.predictions.ordering import Observation, judge_order, within_levels
+from nht_theory.predictions.rules import decide
+from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
+from nht_theory.runs import columns
+from nht_theory.runs.run import Run
+
+NAME = "P3"
+FEWEST_LEVELS = 3
+NEEDS = (
+    f"worst-group or held-out accuracy of runs at {FEWEST_LEVELS} or more weight decays, all else "
+    "equal, in two or more blocks (settings and seed)"
+)
+
+
+def judge(study: StudyEstimates) -> Verdict:
+    """Contrast of the inner weight decays against the better end, within blocks."""
+    measured = [
+        (run, value, run.hyperparameters.weight_decay)
+        for run, _ in study.pairs()
+        if run.hyperparameters.weight_decay is not None
+        and (value := structured_accuracy(run)) is not None
+    ]
+    rows = [Observation(selection.block(r, "weight_decay"), level, v) for r, v, level in measured]
+    contrasts = inner_contrasts(rows)
+    if len(contrasts) < 2:
+        return not_applicable(NAME, f"needs {NEEDS}; {len(contrasts)} blocks qualify")
+    spread = float(np.std(contrasts, ddof=1)) / math.sqrt(len(contrasts))
+    decision = decide(
+        float(np.mean(contrasts)),
+        max(spread, np.finfo(float).tiny),
+        len(contrasts) - 1,
+        (0.0, math.inf),
+    )
+    trend = judge_order(NAME, within_levels(rows, 2), falls=True, statistic_name="")
+    return Verdict(
+        prediction=NAME,
+        verdict=decision.verdict,
+        statistic=float(np.mean(contrasts)),
+        statistic_name="mean accuracy of the inner weight decays less that of the better end",
+        interval=decision.interval,
+        p_value=decision.p_value,
+        n=len(rows),
+        n_censored=0,
+        rule=f"95 % interval of the contrast over {len(contrasts)} blocks "
+        f"[{decision.interval.low:.3f}, {decision.interval.high:.3f}] against 0; p = "
+        f"{decision.p_value:.3g}",
+        details=(
+            f"accuracy against weight decay, falling: {trend.rule}",
+            *(line for run, _, _ in measured if (line := worst_group_line(run))),
+        ),
+    )
+
+
+def structured_accuracy(run: Run) -> float | None:
+    """Final worst-group accuracy, else final held-out (clean) accuracy; None without either."""
+    worst = selection.last_value(run, columns.WORST_GROUP_ACCURACY)
+    return worst if worst is not None else selection.last_value(run, columns.HELDOUT_ACCURACY)
+
+
+def inner_contrasts(rows: list[Observation]) -> list[float]:
+    """For each block with three levels or more: mean outcome of the inner levels less that of
+    the better end. Which end is better is decided over all other blocks, so that the choice does
+    not feed on the block's own noise."""
+    blocks: dict[str, dict[float, list[float]]] = {}
+    for row in rows:
+        blocks.setdefault(row.block, {}).setdefault(row.level, []).append(row.outcome)
+    full = {name: levels for name, levels in blocks.items() if len(levels) >= FEWEST_LEVELS}
+    ends = {
+        name: (np.mean(levels[min(levels)]), np.mean(levels[max(levels)]))
+        for name, levels in full.items()
+    }
+    contrasts = []
+    for name, levels in full.items():
+        others = [end for other, end in ends.items() if other != name]
+        if not others:
+            continue
+        better = int(np.argmax(np.mean(others, axis=0)))
+        inner = [np.mean(v) for level, v in levels.items() if min(levels) < level < max(levels)]
+        contrasts.append(float(np.mean(inner) - ends[name][better]))
+    return contrasts
+
+
+def worst_group_line(run: Run) -> str:
+    """Final worst-group accuracy of a run with its Wilson interval; empty without group counts."""
+    groups = columns.groups_of(columns.GROUP_ACCURACY, run.values)
+    finals = {
+        group: (accuracy, count)
+        for group in groups
+        if (accuracy := selection.last_value(run, columns.of_group(columns.GROUP_ACCURACY, group)))
+        is not None
+        and (count := selection.last_value(run, columns.of_group(columns.GROUP_COUNT, group)))
+    }
+    if not finals:
+        return ""
+    worst = min(finals, key=lambda group: finals[group][0])
+    accuracy, count = finals[worst]
+    interval = wilson_interval(round(accuracy * count), round(count))
+    return (
+        f"{run.name}: worst group {worst}, {accuracy:.3f} [{interval.low:.3f}, "
+        f"{interval.high:.3f}] of {count:.0f} (Wilson)"
+    )
+
+
+PREDICTION = Prediction(
+    name=NAME,
+    claim="Worst-group (or clean) accuracy is ordered by regime: best at an intermediate weight "
+    "decay, worse under weak and under strong decay.",
+    needs=NEEDS,
+    rule="supported when the contrast between the inner weight decays and the better end is above "
+    "zero (95 % interval over blocks), refuted when below",
+    references=("arXiv:2603.07323", "wilson1927"),
+    judge=judge,
+)

@@ -1,0 +1,80 @@
+"""P4: layers nearer the output escape first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nht_theory.estimators.groups import ESCAPED_SHARE, escape, layer_groups
+from nht_theory.estimators.results import Crossing, StudyEstimates
+from nht_theory.inference.results import Alternative
+from nht_theory.inference.trend import page_l
+from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
+
+NAME = "P4"
+FEWEST_LAYERS = 3
+NEEDS = f"squared norms of {FEWEST_LAYERS} or more layers with their depth, in two or more runs"
+
+
+def judge(study: StudyEstimates) -> Verdict:
+    """Page's L over depth of the steps at which each layer has lost a tenth of its peak."""
+    tables: dict[tuple[str, ...], list[list[Crossing]]] = {}
+    for run, own in study.pairs():
+        layers = layer_groups(run)
+        since = own.memorization_step or 0
+        events = [escape(run, layer.name, since) for layer in layers]
+        found = [event for event in events if isinstance(event, Crossing)]
+        if len(layers) < FEWEST_LAYERS or len(found) < len(layers):
+            continue
+        if sum(not event.censored for event in found) >= 1:
+            tables.setdefault(tuple(layer.name for layer in layers), []).append(found)
+    if not tables or max(len(rows) for rows in tables.values()) < 2:
+        return not_applicable(NAME, f"needs {NEEDS}, in which a layer's norm falls")
+    names, rows = max(tables.items(), key=lambda entry: len(entry[1]))
+    time = np.array(
+        [[event.earlier_step if event.censored else event.step for event in row] for row in rows],
+        dtype=np.float64,
+    )
+    seen = np.array([[not event.censored for event in row] for row in rows])
+    earlier = page_l(time, observed=seen, alternative=Alternative.LESS)
+    later = page_l(time, observed=seen, alternative=Alternative.GREATER)
+    verdict, p_value = by_direction(earlier.p_value, later.p_value)
+    medians = np.median(np.where(seen, time, np.inf), axis=0)
+    return Verdict(
+        prediction=NAME,
+        verdict=verdict,
+        statistic=earlier.statistic,
+        statistic_name="Page's L of escape steps over depth (small: the output first)",
+        interval=None,
+        p_value=p_value,
+        n=len(rows),
+        n_censored=int((~seen).any(axis=1).sum()),
+        rule=f"Page's L over {len(names)} layers from input to output, {earlier.method}: earlier "
+        f"towards the output p = {earlier.p_value:.3g}, later p = {later.p_value:.3g}",
+        details=(
+            f"a layer has escaped when its V is below {ESCAPED_SHARE:.0%} of its peak since "
+            "memorisation",
+            *(
+                f"{name}: median escape step "
+                + ("not reached" if np.isinf(median) else f"{median:.0f}")
+                for name, median in zip(names, medians, strict=True)
+            ),
+            *(
+                f"left out: {len(others)} runs with other layers"
+                for key, others in tables.items()
+                if key != names
+            ),
+        ),
+    )
+
+
+PREDICTION = Prediction(
+    name=NAME,
+    claim="The transition runs backwards through the network: layers nearer the output contract "
+    "and escape first (proposition 4.2).",
+    needs=NEEDS,
+    rule="supported when escape steps fall with depth (Page's L within runs, one-sided), refuted "
+    "when they rise; a layer that has not escaped is right-censored",
+    references=("arXiv:2603.07323", "page1963", "gehan1965"),
+    judge=judge,
+)

@@ -1,0 +1,49 @@
+"""Shortcut strength: the stronger the shortcut, the harder the transition."""
+
+from __future__ import annotations
+
+from nht_theory.estimators.results import StudyEstimates
+from nht_theory.predictions import selection
+from nht_theory.predictions.ordering import Observation, judge_order, within_levels
+from nht_theory.predictions.p3 import structured_accuracy
+from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
+
+NAME = "shortcut_strength"
+SETTINGS = ("shortcut_strength", "rho")
+FEWEST_LEVELS = 2
+NEEDS = (
+    "held-out (clean) accuracy of runs at two or more strengths of the shortcut, all else (and "
+    "the seed) equal"
+)
+
+
+def judge(study: StudyEstimates) -> Verdict:
+    """Trend of the final clean accuracy over rho, within settings and seed."""
+    rows = within_levels(
+        [
+            Observation(selection.block(run, *SETTINGS), strength, accuracy)
+            for run, _ in study.pairs()
+            if (strength := selection.number(run, *SETTINGS)) is not None
+            and (accuracy := structured_accuracy(run)) is not None
+        ],
+        FEWEST_LEVELS,
+    )
+    if not rows:
+        return not_applicable(NAME, f"needs {NEEDS}")
+    return judge_order(
+        NAME,
+        rows,
+        falls=True,
+        statistic_name="share of pairs in which the stronger shortcut leaves less clean accuracy",
+    )
+
+
+PREDICTION = Prediction(
+    name=NAME,
+    claim="The stronger the shortcut, the harder the transition: clean accuracy falls with rho.",
+    needs=NEEDS,
+    rule="supported when clean accuracy falls with rho (Jonckheere-Terpstra within settings and "
+    "seed, one-sided), refuted when it rises",
+    references=("arXiv:2603.07323", "jonckheere1954"),
+    judge=judge,
+)
