@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,9 +11,11 @@ from pathlib import Path
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError
-from nht_theory.runs import column_names, plan, settings
+from nht_theory.runs import column_names, columns, from_checkpoints, settings
 from nht_theory.runs.in_order import map_in_order
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
+from nht_theory.runs.plan import plan_reading
+from nht_theory.runs.read_plan import PlannedFile, Reader, ReadPlan
 from nht_theory.runs.readers import (
     delimited,
     json_lines,
@@ -35,7 +37,8 @@ def load_study(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Stud
     """Read every run below a path.
 
     Args:
-        path: a run directory, a log, a JSON study, or a directory of any depth of these.
+        path: a run directory, a log, a JSON study, checkpoints, or a directory of any depth of
+            these. Checkpoints in the directory of a log are joined to it.
         options: column map, pattern of file names, settings the logs do not state.
 
     Returns:
@@ -56,7 +59,7 @@ def load_study(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Stud
         ('wd1_seed0', array([9., 4.]), 1.0)
     """
     column_names.check_map(options.column_map, settings.HYPERPARAMETER_NAMES)
-    found = plan.plan_reading(path, options)
+    found = plan_reading(path, options)
     read, failures = _read_all(found, options)
     if not read:
         raise _nothing(found, failures)
@@ -87,16 +90,41 @@ class _FileContent:
     failures: tuple[LeftOut, ...]
 
 
-def _read_all(found: plan.ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], list[LeftOut]]:
+def _read_all(found: ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], list[LeftOut]]:
     read: list[ReadRun] = []
     failures: list[LeftOut] = []
-    for content in map_in_order(partial(_read_file, options=options), found.files, options.workers):
-        read.extend(content.read)
+    logs_of: dict[Path | str, list[int]] = defaultdict(list)
+    series_in = Counter(file.path for file in found.files if file.series is not None)
+    contents = map_in_order(partial(_read_file, options=options), found.files, options.workers)
+    for planned, content in zip(found.files, contents, strict=True):
         failures.extend(content.failures)
+        if planned.series is None:
+            if len(content.read) == 1:
+                home = planned.path if planned.path.is_dir() else planned.path.parent
+                logs_of[home].append(len(read))
+                logs_of[planned.name].append(len(read))
+            read.extend(content.read)
+            continue
+        log = logs_of[planned.name] or (
+            logs_of[planned.path] if series_in[planned.path] == 1 else []
+        )
+        for item in content.read:
+            if len(log) == 1 and planned.series.unit == columns.STEP:
+                read[log[0]] = _joined(read[log[0]], item)
+            else:
+                read.append(item)
     return read, failures
 
 
-def _read_file(planned: plan.PlannedFile, options: ReadOptions) -> _FileContent:
+def _joined(log: ReadRun, weights: ReadRun) -> ReadRun:
+    return replace(
+        log,
+        run=from_checkpoints.join(log.run, weights.run),
+        left_out=(*log.left_out, *weights.left_out),
+    )
+
+
+def _read_file(planned: PlannedFile, options: ReadOptions) -> _FileContent:
     failures: list[LeftOut] = []
     read: list[ReadRun] = []
     try:
@@ -114,17 +142,20 @@ def _read_file(planned: plan.PlannedFile, options: ReadOptions) -> _FileContent:
 
 
 def _records(
-    planned: plan.PlannedFile, options: ReadOptions
+    planned: PlannedFile, options: ReadOptions
 ) -> tuple[list[Record], list[tuple[str, str]]]:
     """The records of one planned file, and (record, reason) for those that cannot be used."""
-    if planned.reader is plan.Reader.RUN_DIRECTORY:
+    if planned.reader is Reader.RUN_DIRECTORY:
         return [run_directory.read(planned.path, planned.name)], []
-    if planned.reader is plan.Reader.JSON_STUDY:
+    if planned.reader is Reader.JSON_STUDY:
         return json_study.read(planned.path, planned.name, read_json(planned.path))
-    if planned.reader is plan.Reader.TRAINER_STATE:
+    if planned.reader is Reader.TRAINER_STATE:
         return [trainer_state.read(planned.parts, planned.name)], []
     beside, broken = settings_file.read_all(planned.beside)
-    if planned.reader is plan.Reader.TENSORBOARD:
+    if planned.series is not None:
+        record = from_checkpoints.read(planned.series, beside, options)
+        return [replace(record, left_out=(*record.left_out, *broken))], []
+    if planned.reader is Reader.TENSORBOARD:
         record = tensorboard.read(planned.parts, planned.name, beside)
     else:
         record = _TABLE_READERS[planned.reader](planned.path, planned.name, beside)
@@ -135,19 +166,19 @@ def _records(
 
 
 _TABLE_READERS = {
-    plan.Reader.JSON_LINES: json_lines.read,
-    plan.Reader.TABLE: delimited.read,
-    plan.Reader.PARQUET: parquet.read,
+    Reader.JSON_LINES: json_lines.read,
+    Reader.TABLE: delimited.read,
+    Reader.PARQUET: parquet.read,
 }
 
 
-def _reason(error: InputError, planned: plan.PlannedFile) -> str:
+def _reason(error: InputError, planned: PlannedFile) -> str:
     """The problem, without the path that the left-out entry names anyway."""
     inside = error.source is not None and not error.source.startswith(str(planned.path))
     return f"{error.source}: {error.problem}" if inside else error.problem
 
 
-def _nothing(found: plan.ReadPlan, failures: list[LeftOut]) -> InputError:
+def _nothing(found: ReadPlan, failures: list[LeftOut]) -> InputError:
     """The one line for a path without a single run."""
     if failures:
         first = failures[0]
@@ -165,7 +196,7 @@ def _nothing(found: plan.ReadPlan, failures: list[LeftOut]) -> InputError:
     return InputError(holds, source=found.source, remedy=_FORMATS)
 
 
-_FORMATS = "give a run directory, a CSV, TSV or JSONL log, a JSON study, or a directory of these"
+_FORMATS = "give a run directory, a log (CSV, JSONL ...), checkpoints, or a directory of these"
 
 
 def _check_pattern(read: Iterable[ReadRun], options: ReadOptions) -> None:

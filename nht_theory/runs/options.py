@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from nht_theory.checkpoints.weight_location import LIVE
 from nht_theory.errors import InputError
 
 
@@ -20,6 +21,8 @@ class ReadOptions:
             log says is never overruled.
         pattern: how file names tell hyperparameters, ``'wd{weight_decay}_seed{seed}'``.
         merge_repeats: whether repeated records of one run are counted once.
+        exact: sum the weights of checkpoints in float64 throughout.
+        weights: which weights of a checkpoint count: ``live``, ``ema``, or the key of the set.
         workers: processes that read; None for one a core when there are many files. The result
             does not depend on it.
 
@@ -32,6 +35,8 @@ class ReadOptions:
     hyperparameters: Mapping[str, object] = field(default_factory=dict)
     pattern: str | None = None
     merge_repeats: bool = True
+    exact: bool = False
+    weights: str = LIVE
     workers: int | None = None
 
 

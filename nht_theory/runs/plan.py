@@ -1,35 +1,28 @@
-"""What would be read from a path: each file with the reader it goes to, or why it is left out."""
+"""Find what can be read below a path, and say why the rest is left out."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 
+from nht_theory.checkpoints.directory_units import (
+    DISTRIBUTED_METADATA,
+    INDEX_SUFFIXES,
+    SUFFIXES,
+)
+from nht_theory.checkpoints.discovery import discover
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns, run_format
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
+from nht_theory.runs.read_plan import PlannedFile, Reader, ReadPlan
 from nht_theory.runs.readers import json_study, tensorboard, trainer_state
 from nht_theory.runs.readers.delimited import read_header
 from nht_theory.runs.readers.text import read_json
 from nht_theory.runs.walk import Folder, natural, walk
-
-
-class Reader(StrEnum):
-    """The formats of logs."""
-
-    RUN_DIRECTORY = "run directory"
-    JSON_LINES = "JSONL log"
-    TABLE = "table"
-    PARQUET = "Parquet table"
-    JSON_STUDY = "JSON study"
-    TRAINER_STATE = "Transformers trainer state"
-    TENSORBOARD = "TensorBoard events"
-
 
 _BY_SUFFIX = {
     ".jsonl": Reader.JSON_LINES,
@@ -45,42 +38,6 @@ _GENERIC_STEMS = ("metrics", "log", "logs", "history", "progress", "train_log", 
 _CHECKPOINT_FOLDER = re.compile(r"checkpoint-(\d+)")
 _TORCH_HPARAMS_FOLDER = re.compile(r"\d{9,}\.\d+")
 """Name of the directory into which torch's SummaryWriter.add_hparams writes."""
-
-
-@dataclass(frozen=True)
-class PlannedFile:
-    """A file and how it will be read.
-
-    Attributes:
-        file: path from the root of the study.
-        path: where it is; the directory, for a run that is one.
-        reader: its format.
-        name: name of the run, or of the study within the study.
-        beside: files with its settings, the nearest first.
-        parts: the files it consists of, where they are several.
-    """
-
-    file: str
-    path: Path
-    reader: Reader
-    name: str
-    beside: tuple[Path, ...] = ()
-    parts: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True)
-class ReadPlan:
-    """Everything found below a path, before any log is read.
-
-    Attributes:
-        source: the path.
-        files: what will be read, in order.
-        left_out: what will not, each with the reason.
-    """
-
-    source: Path
-    files: tuple[PlannedFile, ...]
-    left_out: tuple[LeftOut, ...]
 
 
 def plan_reading(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> ReadPlan:
@@ -112,13 +69,15 @@ def plan_reading(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Re
         raise InputError(f"cannot be read ({error})", source=source) from None
     left_out: list[LeftOut] = []
     planned: list[PlannedFile] = []
-    without = frozenset({run_format.CHECKPOINT_DIRECTORY, run_format.LATEST_DIRECTORY})
-    for folder in walk(source, left_out, without=without):
+    has_checkpoints = False
+    for folder in walk(source, left_out):
         planned.extend(_plan_of_folder(folder, source, options, left_out))
+        has_checkpoints |= any(map(_is_of_a_checkpoint, folder.files))
     if not planned and len(left_out) == 1 and left_out[0].file == str(source):
         raise InputError(left_out[0].reason, source=source)
-    united = _one_run_per_trainer(planned)
-    return ReadPlan(source, _distinct_names(united), tuple(left_out))
+    logs = _distinct_names(_one_run_per_trainer(planned))
+    weights = _plan_of_checkpoints(source, logs, left_out) if has_checkpoints else ()
+    return ReadPlan(source, (*logs, *weights), tuple(left_out))
 
 
 def _plan_of_file(path: Path, options: ReadOptions) -> ReadPlan:
@@ -130,8 +89,45 @@ def _plan_of_file(path: Path, options: ReadOptions) -> ReadPlan:
         planned = PlannedFile(path.name, path.parent, Reader.RUN_DIRECTORY, name)
         return ReadPlan(path, (planned,), ())
     left_out: list[LeftOut] = []
+    if _is_of_a_checkpoint(path.name):
+        return ReadPlan(path, _plan_of_checkpoints(path, (), left_out), tuple(left_out))
     found = _plan_of_name(path.name, folder, options, left_out)
     return ReadPlan(path, (found,) if found else (), tuple(left_out))
+
+
+def _is_of_a_checkpoint(name: str) -> bool:
+    return name.endswith((*SUFFIXES, *INDEX_SUFFIXES, ".distcp")) or name == DISTRIBUTED_METADATA
+
+
+def _plan_of_checkpoints(
+    source: Path, logs: Sequence[PlannedFile], left_out: list[LeftOut]
+) -> tuple[PlannedFile, ...]:
+    """The series of checkpoints below a path, but for those of run directories."""
+    try:
+        found = discover(source)
+    except InputError as error:
+        left_out.append(LeftOut(source.name, error.problem))
+        return ()
+    own = {log.path for log in logs if log.reader is Reader.RUN_DIRECTORY}
+    planned = []
+    for series in found:
+        if series.directory in own:
+            continue
+        folder = series.directory
+        inside = folder != source and folder.is_relative_to(source)
+        names = sorted(path.name for path in folder.iterdir() if path.is_file())
+        planned.append(
+            PlannedFile(
+                file=str(folder.relative_to(source)) if inside else source.name or ".",
+                path=folder,
+                reader=Reader.CHECKPOINTS,
+                name=series.name,
+                beside=_shared_settings(Folder(folder, "", tuple(names), ())),
+                parts=tuple(checkpoint.path for checkpoint in series.checkpoints),
+                series=series,
+            )
+        )
+    return tuple(planned)
 
 
 def _plan_of_folder(
@@ -149,7 +145,9 @@ def _plan_of_folder(
     if events and not (label and _TORCH_HPARAMS_FOLDER.fullmatch(folder.path.name)):
         planned.append(_plan_of_events(events, folder, root))
     names = [name for name in names if name not in events]
-    claimed = _settings_files(names, with_events=bool(events))
+    weights = [name for name in names if _is_of_a_checkpoint(name)]
+    names = [name for name in names if name not in weights]
+    claimed = _settings_files(names, with_others=bool(events or weights))
     for name in names:
         if name not in claimed:
             found = _plan_of_name(name, folder, options, left_out)
@@ -183,7 +181,7 @@ def _plan_of_events(events: list[str], folder: Folder, root: Path) -> PlannedFil
     )
 
 
-def _settings_files(names: list[str], *, with_events: bool) -> set[str]:
+def _settings_files(names: list[str], *, with_others: bool) -> set[str]:
     """Files that hold the settings of a log beside them."""
     logs = {Path(name).stem for name in names if Path(name).suffix.lower() in _BY_SUFFIX}
     return {
@@ -192,7 +190,7 @@ def _settings_files(names: list[str], *, with_events: bool) -> set[str]:
         if Path(name).suffix.lower() in _SETTINGS_SUFFIXES
         and (
             Path(name).stem in logs
-            or ((logs or with_events) and Path(name).stem.lower() in _SETTINGS_STEMS)
+            or ((logs or with_others) and Path(name).stem.lower() in _SETTINGS_STEMS)
         )
     }
 

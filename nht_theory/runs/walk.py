@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from nht_theory.checkpoints.directory_units import DISTRIBUTED_METADATA
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.runs import run_format
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -41,17 +43,19 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((1, int(p), "") if p.isdecimal() else (0, 0, p) for p in parts if p)
 
 
-def walk(root: Path, left_out: list[LeftOut], *, without: frozenset[str]) -> Iterator[Folder]:
+OF_RUN_DIRECTORY = frozenset({run_format.CHECKPOINT_DIRECTORY, run_format.LATEST_DIRECTORY})
+"""Subdirectories of a run directory, whose metrics hold all that these do."""
+
+
+def walk(root: Path, left_out: list[LeftOut]) -> Iterator[Folder]:
     """Visit ``root`` and what lies in it, parents first, in natural order.
 
-    Links are not followed, hidden entries and the subdirectories named in ``without`` of a run
-    directory are not entered, and what cannot be listed is reported.
+    Links are not followed, hidden entries and the checkpoints of a run directory are not entered,
+    and what cannot be listed is reported.
 
     Args:
         root: a directory.
         left_out: receives what is not visited.
-        without: names of subdirectories that hold no logs (checkpoints), skipped in silence
-            because they belong to another reader.
     """
     pending = [(root, "")]
     while pending:
@@ -66,17 +70,18 @@ def walk(root: Path, left_out: list[LeftOut], *, without: frozenset[str]) -> Ite
             continue
         for entry in entries:
             label = f"{relative}{entry.name}"
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") and entry.name != DISTRIBUTED_METADATA:
                 left_out.append(LeftOut(label, "hidden"))
             elif entry.is_symlink():
                 left_out.append(LeftOut(label, _link(Path(entry.path), root)))
             elif entry.is_dir(follow_symlinks=False):
-                if entry.name not in without:
-                    folders.append(entry.name)
+                folders.append(entry.name)
             elif entry.is_file(follow_symlinks=False):
                 files.append(entry.name)
             else:
                 left_out.append(LeftOut(label, "not a regular file"))
+        if run_format.RUN_FILE in files and run_format.METRICS_FILE in files:
+            folders = [name for name in folders if name not in OF_RUN_DIRECTORY]
         yield Folder(path, relative, tuple(files), tuple(folders))
         pending.extend((path / name, f"{relative}{name}/") for name in reversed(folders))
 

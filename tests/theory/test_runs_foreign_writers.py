@@ -12,7 +12,8 @@ import pytest
 
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions
-from nht_theory.runs.plan import Reader, plan_reading
+from nht_theory.runs.plan import plan_reading
+from nht_theory.runs.read_plan import Reader
 
 NORMS = [16.0, 9.0, 4.0, 1.0]
 ACCURACIES = [0.25, 0.5, 0.75, 1.0]

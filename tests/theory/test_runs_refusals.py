@@ -13,7 +13,8 @@ import pytest
 from nht_theory.errors import InputError, UnsafeFileError
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions, parse_map
-from nht_theory.runs.plan import Reader, plan_reading
+from nht_theory.runs.plan import plan_reading
+from nht_theory.runs.read_plan import Reader
 from nht_theory.runs.readers import settings_file
 
 HEADER = "step,train_acc,val_acc,weight_norm\n"

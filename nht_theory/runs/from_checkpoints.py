@@ -1,0 +1,112 @@
+"""Runs from checkpoints: on their own, or joined to the log of the same training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nht_theory.checkpoints.discovery import CheckpointSeries
+from nht_theory.checkpoints.trajectory import norm_trajectory
+from nht_theory.runs import column_names, columns
+from nht_theory.runs.options import ReadOptions
+from nht_theory.runs.record import Record
+from nht_theory.runs.run import Hyperparameters, Run
+from nht_theory.runs.settings import fill, split
+
+SAME_NORM = 1e-3
+"""Relative difference up to which a logged norm and that of the checkpoints are the same."""
+
+
+def read(series: CheckpointSeries, settings: Mapping[str, object], options: ReadOptions) -> Record:
+    """The squared norms of a series of checkpoints, as a record.
+
+    Args:
+        series: the checkpoints of one run.
+        settings: from a file beside them.
+        options: which weights, and how exactly they are summed.
+
+    Raises:
+        InputError: not one of the checkpoints can be read.
+    """
+    found = norm_trajectory(series, exact=options.exact, weights=options.weights)
+    notes = list(found.notes)
+    clock = columns.STEP
+    if found.unit != columns.STEP:
+        clock = column_names.EPOCH
+        notes.append(f"the clock of its checkpoints is their {found.unit}")
+    cells: dict[str, list[object]] = {
+        clock: found.steps.tolist(),
+        columns.SQUARED_NORM: found.squared_norm.tolist(),
+    }
+    for group, norms in found.group_squared_norms.items():
+        cells[columns.of_group(columns.SQUARED_NORM, group)] = norms.tolist()
+    chosen, results = split(settings)
+    return Record(
+        name=found.name,
+        source=found.directory,
+        cells=cells,
+        settings=chosen,
+        results=results,
+        known=Hyperparameters(parameter_count=found.parameter_count or None),
+        groups=found.groups,
+        notes=tuple(notes),
+        left_out=found.left_out,
+    )
+
+
+def join(log: Run, weights: Run) -> Run:
+    """One run of a log and of the checkpoints of the same training.
+
+    The log's own columns stay as they are; the checkpoints add the norms that it does not have,
+    and their steps.
+
+    Example:
+        >>> from pathlib import Path
+        >>> log = Run("a", Path("a.csv"), np.array([0, 5]), {"train_accuracy": np.array([0.1, 1])})
+        >>> saved = Run("a", Path("a"), np.array([5, 9]), {"squared_norm": np.array([4.0, 3.0])})
+        >>> joined = join(log, saved)
+        >>> joined.steps, joined.squared_norm
+        (array([0, 5, 9]), array([nan,  4.,  3.]))
+    """
+    steps = np.union1d(log.steps, weights.steps)
+    added = {name: series for name, series in weights.values.items() if name not in log.values}
+    values = {
+        **{name: _on(steps, log.steps, series) for name, series in log.values.items()},
+        **{name: _on(steps, weights.steps, series) for name, series in added.items()},
+    }
+    notes = [*log.notes, *weights.notes, f"norms of {len(weights)} checkpoints joined to the log"]
+    difference = _norm_difference(log, weights)
+    if difference > SAME_NORM:
+        notes.append(
+            f"the logged norm differs from that of the checkpoints by up to {difference:.2g} (it "
+            "may be of some parameters only): the logged one is used"
+        )
+    return replace(
+        log,
+        steps=steps,
+        values=values,
+        hyperparameters=fill(log.hyperparameters, weights.hyperparameters),
+        groups=log.groups or weights.groups,
+        notes=tuple(notes),
+    )
+
+
+def _on(
+    grid: NDArray[np.int64], steps: NDArray[np.int64], series: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    placed = np.full(grid.shape, np.nan)
+    placed[np.searchsorted(grid, steps)] = series
+    return placed
+
+
+def _norm_difference(log: Run, weights: Run) -> float:
+    """Largest relative difference of V at common steps; 0 when there is none to compare."""
+    if not (log.has(columns.SQUARED_NORM) and weights.has(columns.SQUARED_NORM)):
+        return 0.0
+    _, mine, theirs = np.intersect1d(log.steps, weights.steps, return_indices=True)
+    logged, saved = log.squared_norm[mine], weights.squared_norm[theirs]
+    known = np.isfinite(logged) & np.isfinite(saved) & (saved > 0)
+    return float(np.max(np.abs(logged[known] / saved[known] - 1), initial=0.0))
