@@ -60,6 +60,21 @@ def find_units(root: Path) -> tuple[list[Unit], list[LeftOut]]:
     return units, left_out
 
 
+def units_in(directory: Path) -> tuple[list[Unit], list[LeftOut]]:
+    """The checkpoints that lie in one directory itself, not below it.
+
+    Raises:
+        InputError: it cannot be listed.
+    """
+    left_out: list[LeftOut] = []
+    try:
+        names = sorted(entry.name for entry in os.scandir(directory) if entry.is_file())
+    except OSError as error:
+        reason = (error.strerror or "cannot be listed").lower()
+        raise InputError(reason, source=directory, remedy="check its permissions") from error
+    return list(_units_of(directory, names, directory, left_out)), left_out
+
+
 def unit_of_file(path: Path) -> Unit:
     """The unit of one file or directory that was named itself."""
     label = path.name

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.checkpoints.weight_location import LIVE
 
 Shape = tuple[int, ...]
@@ -27,6 +28,7 @@ class SquaredNorms(Mapping[str, float]):
         ties: further name of a parameter -> the name it is counted under.
         not_finite: parameter name -> number of elements that are NaN or infinite, where any is.
         step: the training step stored inside, or None.
+        optimizer: settings read from the optimiser state in or beside the file, or None.
         left_out: tensors and entries that are not counted, each with the reason.
         notes: what reading changed or noticed.
     """
@@ -38,6 +40,7 @@ class SquaredNorms(Mapping[str, float]):
     ties: Mapping[str, str] = field(default_factory=dict)
     not_finite: Mapping[str, int] = field(default_factory=dict)
     step: int | None = None
+    optimizer: OptimizerSettings | None = None
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -74,7 +77,9 @@ def squared_norms(
     optimiser state are not parameters; tied weights count once.
 
     Args:
-        file: a ``.safetensors`` file or one written by ``torch.save``.
+        file: a ``.safetensors`` file, one written by ``torch.save`` (``.pt``, ``.pth``, ``.bin``,
+            ``.ckpt``), the index of a sharded checkpoint, a directory written by
+            torch.distributed.checkpoint, or a directory that holds one of these.
         exact: sum in float64 throughout (1e-12 relative instead of 1e-7, about three times slower).
         weights: ``live``, ``ema`` (exponential moving averages), or the key of the set to take.
         read: called with the number of bytes read, as they are.
@@ -116,6 +121,7 @@ def squared_norms(
         ties=contents.ties,
         not_finite=not_finite,
         step=contents.step,
+        optimizer=contents.optimizer,
         left_out=contents.left_out,
         notes=(*contents.notes, *notes),
     )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from nht_theory.checkpoints.pickle_machine import OpaqueObject
-from nht_theory.checkpoints.torch_calls import TensorReference
-from nht_theory.checkpoints.torch_file import TorchFile
+from nht_theory.checkpoints.stored_numbers import ReadNumber
 
 STEP_KEYS = (
     "global_step",
@@ -46,40 +43,28 @@ def step_in_metadata(metadata: Mapping[str, str]) -> int | None:
     return None
 
 
-def step_in_object(saved: TorchFile) -> int | None:
-    """The step among the top-level entries of what ``torch.save`` stored, or None."""
-    if not isinstance(saved.root, dict):
+def step_in_object(root: Any, read_number: ReadNumber) -> int | None:
+    """The step among the top-level entries of a saved object, or None.
+
+    Args:
+        read_number: reads a number that may lie in a tensor.
+    """
+    if not isinstance(root, dict):
         return None
     for key in STEP_KEYS:
-        number = as_integer(saved.root.get(key), saved)
-        if number is not None:
-            return number
+        if key in root:
+            number = read_number(root[key])
+            if number is not None and 0 <= number < 1 << 53 and number == int(number):
+                return int(number)
     return None
 
 
-def as_integer(value: Any, saved: TorchFile) -> int | None:
-    """A whole number from an int, a float, a tensor of one element or a numpy scalar."""
-    number: float | None = None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = value
-    elif isinstance(value, TensorReference) and value.shape in ((), (1,)):
-        number = float(saved.stored("step", value).values()[0])
-    elif isinstance(value, OpaqueObject):
-        number = _numpy_scalar(value)
-    if number is None or not 0 <= number < 1 << 53 or number != int(number):
-        return None
-    return int(number)
+def step_in_trainer_state(text: bytes) -> int | None:
+    """The step in the ``trainer_state.json`` of Transformers.
 
-
-def _numpy_scalar(value: OpaqueObject) -> float | None:
-    """The value of ``numpy.core.multiarray.scalar(dtype, bytes)``."""
-    if value.symbol is None or not value.symbol.module.endswith("multiarray"):
-        return None
-    if value.symbol.name != "scalar" or len(value.arguments) != 2:
-        return None
-    kind, raw = value.arguments
-    code = kind.arguments[0] if isinstance(kind, OpaqueObject) and kind.arguments else None
-    if code not in ("i8", "i4", "f8", "f4", "u8", "u4") or not isinstance(raw, bytes):
-        return None
-    dtype = np.dtype("<" + code)
-    return float(np.frombuffer(raw, dtype)[0]) if len(raw) == dtype.itemsize else None
+    Example:
+        >>> step_in_trainer_state(b'{"epoch": 2.0, "global_step": 500, "log_history": []}')
+        500
+    """
+    found = re.search(rb'"global_step":\s*(\d{1,15})\b', text)
+    return None if found is None else int(found[1])

@@ -97,13 +97,27 @@ class StoredTensor:
                 not_finite += repeats * bad
         return total, not_finite
 
-    def values(self) -> NDArray[np.generic]:
-        """The elements as float32 or float64, flat in the order they are stored: for small
-        tensors such as scales and steps."""
-        parts = [
-            numbers.copy() for piece in self.pieces for numbers, _ in _numbers(piece, self, None)
-        ]
+    def chunks(self, read: Callable[[int], None] | None = None) -> Iterator[NDArray[np.floating]]:
+        """The elements as float32 or float64, flat in the order they are stored."""
+        for piece in self.pieces:
+            for numbers, _ in _numbers(piece, self, read):
+                yield numbers
+
+    def values(self) -> NDArray[np.floating]:
+        """All elements at once: for small tensors such as scales and steps."""
+        parts = [chunk.copy() for chunk in self.chunks()]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the elements are stored in one piece in row-major order."""
+        if len(self.pieces) != 1:
+            return False
+        strides = self.pieces[0].strides
+        return strides is None or all(
+            stride == prod(self.shape[axis + 1 :]) or self.shape[axis] == 1
+            for axis, stride in enumerate(strides)
+        )
 
 
 def _numbers(

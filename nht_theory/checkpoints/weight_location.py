@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nht_theory.checkpoints import limits
+from nht_theory.checkpoints.distributed_checkpoint import DistributedTensor
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.pickle_machine import OpaqueObject, Skipped, Symbol
 from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable
@@ -43,7 +44,8 @@ _EMA = re.compile(
 _EMA_NAME = re.compile(r"^(model_ema|ema_model|ema|averaged_model)\.")
 
 Path = tuple[str, ...]
-Leaf = TensorReference | Unreadable
+Leaf = TensorReference | DistributedTensor | Unreadable
+_LEAVES = (TensorReference, DistributedTensor, Unreadable)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
     Raises:
         InputError: there are none; the message says what there is and what to do.
     """
-    if isinstance(root, (TensorReference, Unreadable)):
+    if isinstance(root, _LEAVES):
         return Located({"tensor": root}, (), ("the file holds one tensor without a name",))
     found = list(_leaves(root, source))
     _refuse_whole_object(root, found, source)
@@ -130,7 +132,7 @@ def _leaves(root: Any, source: object) -> Iterator[_Found]:
     pending: list[tuple[Path, Any, str]] = [((), root, "")]
     while pending:
         path, value, inside = pending.pop()
-        if isinstance(value, (TensorReference, Unreadable)):
+        if isinstance(value, _LEAVES):
             yield _Found(path, value, inside)
             continue
         children = _children(value)
