@@ -41,6 +41,11 @@ class Forecast:
         remedy: what would make a forecast possible, when refused.
         calibration: names of the runs it was calibrated on.
         method: which model, with its free parameters.
+        central_interval: the 50 % interval of that step.
+        law_median: where the basis is empirical, the step that the law would have said, shown
+            as not applicable; None where it says none.
+        delay: expected steps from memorisation to generalisation.
+        delay_interval: the 90 % interval of those steps.
     """
 
     run: str
@@ -54,3 +59,7 @@ class Forecast:
     remedy: str
     calibration: tuple[str, ...]
     method: str
+    central_interval: Interval | None = None
+    law_median: float | None = None
+    delay: float | None = None
+    delay_interval: Interval | None = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nht_theory.estimators.results import StudyEstimates
-from nht_theory.forecasting.at_memorization import forecast_from_observations
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
-from nht_theory.forecasting.hull import comparable
+from nht_theory.forecasting.comparable import comparable
+from nht_theory.forecasting.forecast_run import forecast_observation
 from nht_theory.reporting.content import ScoredForecast
 
 
@@ -33,7 +33,7 @@ def forecasts_in_retrospect(estimated: StudyEstimates) -> tuple[tuple[ScoredFore
         earlier = _others(observed, target, same_configuration=single)
         scored.append(
             ScoredForecast(
-                forecast_from_observations(target, earlier),
+                forecast_observation(target, earlier),
                 happened_at=estimate.generalization_step,
                 last_seen=int(run.steps[-1]),
                 memorization_step=made_at,
@@ -46,13 +46,3 @@ def forecasts_in_retrospect(estimated: StudyEstimates) -> tuple[tuple[ScoredFore
     )
     note = f"Forecasts in retrospect, each at memorisation from {left}." if scored else ""
     return tuple(scored), note
-
-
-def _others(
-    observed: tuple[Observation, ...], target: Observation, *, same_configuration: bool
-) -> list[Observation]:
-    """Runs a forecast may learn from: not the run, its repeats, nor (usually) its replicates."""
-    alike = comparable(observed, target)
-    if same_configuration:
-        return alike
-    return [one for one in alike if one.configuration != target.configuration]

@@ -1,0 +1,163 @@
+"""Forecast of a run from what is known at a step: not begun, memorised, or under way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nht_theory.conventions import DEFAULT_THRESHOLDS, FORECAST_COVERAGE, Thresholds
+from nht_theory.estimators.results import Interval
+from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.comparable import comparable
+from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
+from nht_theory.forecasting.forecast import Basis, Forecast, Stage
+from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
+from nht_theory.runs.run import Run
+from nht_theory.runs.study import Study
+
+CENTRAL_COVERAGE = 0.5
+"""Coverage of the narrow interval of a forecast."""
+
+
+def forecast_run(
+    run: Run,
+    calibration: Study,
+    *,
+    at: int | None = None,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+) -> Forecast:
+    """When a run will generalise, from what is known of it at a step and from earlier runs.
+
+    V_star, the efficiency c and everything else that lies in a run's future come from
+    ``calibration``, whose runs are compared first: the run itself, repeats of it, runs of
+    another optimiser or task, and runs without weight decay (where the run has some) are left
+    out. Nothing of the run after ``at`` is used, whatever it holds.
+
+    Args:
+        run: a run, still training or not.
+        calibration: earlier runs.
+        at: the step at which the forecast is made; all that is known where None.
+        thresholds: what counts as memorised and as generalised.
+
+    Returns:
+        The forecast; its basis is ``refused`` (with reason and remedy) when nothing stands, and
+        when the run has generalised already.
+
+    Source: arXiv 2603.07323, theorem 3.1, in the exact form of THEORY.md section 3; the models
+    are those of docs/forecasting.md.
+    """
+    known = run if at is None else run.until(at)
+    target = observe(known.until(_last_step(known)), thresholds)
+    return forecast_observation(target, observe_all(calibration.runs, thresholds))
+
+
+def forecast_observation(target: Observation, calibration: Sequence[Observation]) -> Forecast:
+    """:func:`forecast_run` once the runs have been read.
+
+    Args:
+        target: the run, cut at the step at which the forecast is made.
+        calibration: earlier runs; those that are not comparable are left out.
+    """
+    now = _last_step(target.run)
+    if target.generalization_step is not None:
+        return _refused(
+            target,
+            now,
+            f"the run generalised at step {target.generalization_step}",
+            "forecast an earlier moment with --at STEP",
+        )
+    alike = tuple(comparable(calibration, target))
+    earlier = earlier_runs(alike, frozenset(target.settings))
+    return forecast_with(target, earlier)
+
+
+def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
+    """:func:`forecast_run` from earlier runs that have been compared and prepared."""
+    now = _last_step(target.run)
+    law = law_outlook(target, now, earlier)
+    if isinstance(law, Outlook) and law.steps.median < float("inf"):
+        return _forecast(target, now, Basis.LAW, law)
+    objection = law if isinstance(law, str) else "V_star of earlier runs may not be below V"
+    regression = empirical_outlook(target, now, earlier)
+    if isinstance(regression, Outlook):
+        return replace(
+            _forecast(target, now, Basis.EMPIRICAL, regression),
+            reason=f"the law does not apply: {objection}",
+            law_median=_law_regardless(target, now, earlier),
+        )
+    return _refused(
+        target,
+        now,
+        f"{objection}; {regression}",
+        "add finished runs with the same optimiser and task, and with settings near this run's",
+    )
+
+
+def _last_step(run: Run) -> int:
+    return int(run.steps[-1]) if len(run) else 0
+
+
+def _stage(target: Observation, now: int) -> Stage:
+    if target.memorization_step is None:
+        return Stage.BEFORE_TRAINING
+    return Stage.MEMORIZATION if now == target.memorization_step else Stage.RUNNING
+
+
+def _law_regardless(target: Observation, now: int, earlier: EarlierRuns) -> float | None:
+    """The step that the law would say if its conditions held; None where it says none."""
+    model = earlier.law_model
+    if model is None or target.decay_rate is None:
+        return None
+    expected = model.delays.predict(target.settings, target.decay_rate, target.configuration)
+    start = target.memorization_time
+    if start is None:
+        waiting = earlier.memorization(target)
+        start = None if waiting is None else math.exp(waiting.location)
+    return None if start is None else max(start + math.exp(expected.location), float(now))
+
+
+def _forecast(target: Observation, now: int, basis: Basis, outlook: Outlook) -> Forecast:
+    steps, delay, elapsed = outlook.steps, outlook.delay, 0
+    if target.memorization_step is not None:
+        steps = steps.seen_on_grid(target.evaluation_interval)
+        delay, elapsed = steps, now - target.memorization_step
+    total = target.run.hyperparameters.total_steps
+    return Forecast(
+        run=target.run.name,
+        stage=_stage(target, now),
+        made_at=now,
+        basis=basis,
+        median=now + steps.median,
+        interval=_from(now, steps.interval(FORECAST_COVERAGE, outlook.method)),
+        probability_within_budget=None if total is None else steps.probability_by(total - now),
+        reason=outlook.reason,
+        remedy="",
+        calibration=outlook.runs,
+        method=outlook.method,
+        central_interval=_from(now, steps.interval(CENTRAL_COVERAGE, outlook.method)),
+        delay=None if delay is None else elapsed + delay.median,
+        delay_interval=None
+        if delay is None
+        else _from(elapsed, delay.interval(FORECAST_COVERAGE, outlook.method)),
+    )
+
+
+def _from(now: int, ahead: Interval) -> Interval:
+    return replace(ahead, low=now + ahead.low, high=now + ahead.high)
+
+
+def _refused(target: Observation, now: int, reason: str, remedy: str) -> Forecast:
+    return Forecast(
+        run=target.run.name,
+        stage=_stage(target, now),
+        made_at=now,
+        basis=Basis.REFUSED,
+        median=None,
+        interval=None,
+        probability_within_budget=None,
+        reason=reason,
+        remedy=remedy,
+        calibration=(),
+        method="",
+    )
