@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.norms import turning_step
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.inference.binomial import median_estimate, sign_test
 from nht_theory.inference.results import Alternative
 from nht_theory.predictions import selection
-from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "batch_norm"
@@ -45,6 +46,9 @@ def judge(study: StudyEstimates) -> Verdict:
             "weights before BatchNorm are scale-invariant: their norm sets the effective learning "
             "rate, and its fall is no fall of the function (THEORY.md, section 5)",
         ),
+        power=more_for_p(p_value, len(pairs), "pairs")
+        if verdict is VerdictKind.INCONCLUSIVE
+        else "",
     )
 
 
@@ -73,4 +77,5 @@ PREDICTION = Prediction(
     "sign test, one-sided), refuted when later",
     references=("arXiv:2603.07323",),
     judge=judge,
+    uses_thresholds=False,
 )

@@ -42,6 +42,15 @@ def ordered(own: Separation) -> bool:
     return lower_limit(own.score) > CLEAN_SEPARATION
 
 
+def decided_side(own: Separation) -> bool | None:
+    """True where S lies surely above 0.8, False where surely below, None where undecided."""
+    if isinstance(own.score, Missing) or own.score.interval is None:
+        return None
+    if lower_limit(own.score) > CLEAN_SEPARATION:
+        return True
+    return False if upper_limit(own.score) < CLEAN_SEPARATION else None
+
+
 def clean(own: Separation) -> bool:
     """Whether a configuration meets both conditions of THEORY.md section 8."""
     return (

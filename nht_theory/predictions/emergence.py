@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.norms import turning_step
 from nht_theory.estimators.results import Estimate, StudyEstimates
 from nht_theory.inference.binomial import median_estimate, sign_test
 from nht_theory.inference.results import Alternative
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.ordering import Observation, judge_order, within_levels
-from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
@@ -104,24 +103,30 @@ def judge_order_of_events(study: StudyEstimates) -> Verdict:
         rule=f"the norm peaks before the switch in {sum(x > 0 for x in leads)} of {len(leads)} "
         f"runs; exact sign test, p = {p_value:.3g}",
         details=(f"left out: {never} runs that switch while their norm still grows at the end",),
+        power=more_for_p(p_value, len(leads), "runs")
+        if verdict is VerdictKind.INCONCLUSIVE
+        else "",
     )
 
 
 def judge_sharpness(study: StudyEstimates) -> Verdict:
     """(iv) The cleaner the separation, the sharper the threshold."""
     rows = [
-        Observation("all configurations", own.score.value, own.sharpness.value)
+        Observation("all configurations", float(side), own.sharpness.value)
         for own in clean_separation.separations(study).values()
-        if isinstance(own.score, Estimate) and isinstance(own.sharpness, Estimate)
+        if isinstance(own.sharpness, Estimate)
+        and (side := clean_separation.decided_side(own)) is not None
     ]
-    if len(rows) < FEWEST_SIZES or np.ptp([row.level for row in rows]) == 0:
+    if len({row.level for row in rows}) < 2:
         return not_applicable(SHARPNESS.name, f"needs {SHARPNESS.needs}; {len(rows)} have both")
     return judge_order(
         SHARPNESS.name,
         rows,
         falls=True,
-        statistic_name="share of pairs of configurations in which the larger S has the smaller W",
-        details=("n counts configurations",),
+        statistic_name="share of pairs of configurations in which the clean one has the smaller W",
+        details=(
+            "n counts configurations; W cannot fall below the evaluation grid over the delay",
+        ),
     )
 
 
@@ -156,9 +161,9 @@ EVENTS = Prediction(
 SHARPNESS = Prediction(
     name="emergence_sharpness",
     claim="(iv) Cleaner separation gives a sharper threshold.",
-    needs="S and W of three or more configurations",
-    rule="supported when W falls as S rises over configurations (Jonckheere-Terpstra, one-sided), "
-    "refuted when it rises",
+    needs="S and W of configurations on both sides: S surely above 0.8 and surely below",
+    rule="supported when W is smaller in the configurations with S surely above 0.8 than in those "
+    "with S surely below (Jonckheere-Terpstra over the two, one-sided), refuted when larger",
     references=("arXiv:2603.07323", "jonckheere1954", "somers1962"),
     judge=judge_sharpness,
 )

@@ -12,7 +12,7 @@ from nht_theory.estimators.separation import separation
 from nht_theory.predictions import selection
 from nht_theory.predictions.clean_separation import described, upper_limit
 from nht_theory.predictions.p3 import structured_accuracy
-from nht_theory.predictions.rules import decide
+from nht_theory.predictions.rules import decide, power_of
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "failure_prediction"
@@ -62,6 +62,7 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"95 % interval of the gain over {len(gains)} seeds in {len(tested)} settings with S "
         f"not above zero [{decision.interval.low:.3f}, {decision.interval.high:.3f}] against at "
         f"most {NO_GAIN}; p = {decision.p_value:.3g}",
+        power=power_of(decision, len(gains), "seeds"),
         details=tuple(f"{own.label}: {own.description}" for own in tested),
     )
 

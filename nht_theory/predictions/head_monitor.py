@@ -7,7 +7,7 @@ from nht_theory.estimators.head_monitor import HeadLead, head_lead
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.inference.binomial import median_estimate, sign_test
 from nht_theory.inference.results import Alternative
-from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "head_monitor"
@@ -44,6 +44,9 @@ def judge(study: StudyEstimates) -> Verdict:
         f"and the switch in {sum(x > 0 for x in over_switch)} of {len(over_switch)}; exact sign "
         f"tests, p = {p_value:.3g}",
         details=(f"ties with the total: {sum(x == 0 for x in over_total)}",),
+        power=more_for_p(p_value, len(leads), "runs")
+        if verdict is VerdictKind.INCONCLUSIVE
+        else "",
     )
 
 

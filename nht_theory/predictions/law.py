@@ -19,9 +19,11 @@ from nht_theory.inference.censored_regression import (
 )
 from nht_theory.inference.information import likelihood_ratio_test
 from nht_theory.inference.location_scale import Distribution
+from nht_theory.inference.power import SlopeDesign, seeds_needed
+from nht_theory.inference.samples import Vector
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.delays import Delays, delays
-from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, Decision, decide
+from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, POWER, Decision, decide
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 WHERE_ORDERED, EVERYWHERE = "law", "law_everywhere"
@@ -42,6 +44,7 @@ def judge_where_ordered(study: StudyEstimates) -> Verdict:
         name: clean_separation.ordered(own)
         for name, own in clean_separation.separations(study).items()
     }
+    settings = selection.varying_settings(study)
     rows = delays(study, lambda run: ordered[selection.stratum(run)])
     verdict = judge_rows(WHERE_ORDERED, study, rows)
     return replace(
@@ -49,7 +52,8 @@ def judge_where_ordered(study: StudyEstimates) -> Verdict:
         details=(
             *verdict.details,
             *(
-                f"not ordered: {name}: {clean_separation.described(own)}"
+                f"not ordered: {selection.shortened(name, settings)}: "
+                f"{clean_separation.described(own)}"
                 for name, own in clean_separation.separations(study).items()
                 if not ordered[name]
             ),
@@ -95,6 +99,9 @@ def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict
         )
         + f" against 1 within {EQUIVALENCE}; p = {p_value:.3g}",
         details=_details(study, rows, fit),
+        power=power_of_slope(fit, rows.log_inverse_rate, rows.n, RATE)
+        if verdict is VerdictKind.INCONCLUSIVE
+        else "",
     )
 
 
@@ -112,6 +119,30 @@ def fit_law(
         (CONSTANT, RATE, RATIO),
         distribution=distribution,
         clusters=rows.configurations if clustered else None,
+    )
+
+
+def power_of_slope(fit: CensoredRegression, predictor: Vector, n: int, name: str) -> str:
+    """Seeds per setting with which a sweep would decide about a slope of one, as a sentence.
+
+    For the spread at hand and for a decade and a half, at the scatter that the fit found.
+    """
+    levels = len(np.unique(predictor.round(9)))
+    plans = []
+    for spread in (float(np.exp(np.ptp(predictor))), 10.0, 30.0):
+        design = SlopeDesign(
+            spread=spread,
+            levels=max(levels, 2),
+            scale=fit.scale,
+            low=EQUIVALENCE[0],
+            high=EQUIVALENCE[1],
+        )
+        seeds = seeds_needed(design, power=POWER)
+        plans.append(f"{seeds or 'more than 1000'} over a factor of {spread:.3g}")
+    return (
+        f"seeds per setting that decide about a slope of 1 on {name} with probability {POWER}, at "
+        f"{levels} settings and the scatter found ({fit.scale:.2f} in ln T, {n} runs): "
+        + ", ".join(plans)
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nht_theory.conventions import OptimizerKind
+from nht_theory.conventions import OptimizerKind, VerdictKind
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.inference.binomial import wilson_interval
 from nht_theory.predictions import selection
-from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "optimizer_dependence"
@@ -38,6 +38,9 @@ def judge(study: StudyEstimates) -> Verdict:
         n_censored=adamw_n - adamw + sgd_n - sgd,
         rule=f"{adamw} of {adamw_n} AdamW runs memorise, {sgd} of {sgd_n} SGD runs at the same "
         f"learning rate and weight decay; Fisher's exact test, p = {p_value:.3g}",
+        power=more_for_p(p_value, adamw_n + sgd_n, "runs")
+        if verdict is VerdictKind.INCONCLUSIVE
+        else "",
     )
 
 

@@ -13,7 +13,7 @@ from nht_theory.inference.bootstrap import cluster_bootstrap
 from nht_theory.inference.results import Alternative
 from nht_theory.inference.samples import Vector
 from nht_theory.inference.trend import jonckheere_terpstra
-from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Verdict
 
 
@@ -73,15 +73,12 @@ def judge_order(
         n_censored=n_censored,
         rule=f"Jonckheere-Terpstra within {len(set(blocks.tolist()))} blocks of equal settings and "
         f"seed, {rise.method}: p = {rise.p_value:.3g} for the predicted order, "
-        f"{fall.p_value:.3g} for the opposite one" + _too_few(verdict, rows),
+        f"{fall.p_value:.3g} for the opposite one",
         details=details,
+        power=""
+        if verdict is not VerdictKind.INCONCLUSIVE
+        else more_for_p(p_value, len(rows), "runs"),
     )
-
-
-def _too_few(verdict: VerdictKind, rows: Sequence[Observation]) -> str:
-    if verdict is VerdictKind.INCONCLUSIVE and len(rows) < 8:
-        return f"; {len(rows)} runs can hardly decide"
-    return ""
 
 
 def concordance(signed: Vector, level: Vector, blocks: Vector) -> Estimate:

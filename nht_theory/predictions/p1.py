@@ -53,4 +53,5 @@ PREDICTION = Prediction(
     "one is",
     references=("arXiv:2603.07323", "jonckheere1954"),
     judge=judge,
+    uses_thresholds=False,
 )

@@ -14,7 +14,7 @@ from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
 from nht_theory.inference.binomial import binomial_test
 from nht_theory.inference.results import Alternative
 from nht_theory.predictions import selection
-from nht_theory.predictions.rules import ALPHA
+from nht_theory.predictions.rules import ALPHA, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
@@ -66,6 +66,9 @@ def judge(study: StudyEstimates) -> Verdict:
         f"{AGREEMENT:.0%}: p = {p_value:.3g}; regimes not seen: {', '.join(missing) or 'none'}; "
         f"settings whose regimes are out of order in weight decay: {len(disorder)}",
         details=_details(study, labelled, disorder),
+        power=more_for_p(p_value, n, "runs")
+        if verdict is VerdictKind.INCONCLUSIVE and not (disorder or missing)
+        else "",
     )
 
 
@@ -138,7 +141,7 @@ def _details(
         for run, own in labelled
         if not behaves(own)
     ]
-    lines += [f"out of order: {name}" for name in disorder]
+    lines += [f"out of order: {selection.shortened(name, settings)}" for name in disorder]
     weak = predicted_weak(study)
     if weak is not None:
         pairs, needed = weak

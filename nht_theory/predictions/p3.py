@@ -10,7 +10,7 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.inference.binomial import wilson_interval
 from nht_theory.predictions import selection
 from nht_theory.predictions.ordering import Observation, judge_order, within_levels
-from nht_theory.predictions.rules import decide
+from nht_theory.predictions.rules import decide, power_of
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
@@ -55,6 +55,7 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"95 % interval of the contrast over {len(contrasts)} blocks "
         f"[{decision.interval.low:.3f}, {decision.interval.high:.3f}] against 0; p = "
         f"{decision.p_value:.3g}",
+        power=power_of(decision, len(contrasts), "blocks"),
         details=(
             f"accuracy against weight decay, falling: {trend.rule}",
             *(line for run, _, _ in measured if (line := worst_group_line(run))),
@@ -121,4 +122,5 @@ PREDICTION = Prediction(
     "zero (95 % interval over blocks), refuted when below",
     references=("arXiv:2603.07323", "wilson1927"),
     judge=judge,
+    uses_thresholds=False,
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.groups import ESCAPED_SHARE, escape, layer_groups
 from nht_theory.estimators.results import Crossing, StudyEstimates
 from nht_theory.inference.results import Alternative
 from nht_theory.inference.trend import page_l
-from nht_theory.predictions.rules import by_direction
+from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "P4"
@@ -65,6 +66,7 @@ def judge(study: StudyEstimates) -> Verdict:
                 if key != names
             ),
         ),
+        power=more_for_p(p_value, len(rows), "runs") if verdict is VerdictKind.INCONCLUSIVE else "",
     )
 
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.results import Estimate, StudyEstimates
-from nht_theory.predictions import clean_separation
+from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.rules import (
     CLEAN_SEPARATION,
     CLEAN_SHARPNESS,
     Decision,
     decide,
+    power_of,
 )
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
@@ -37,6 +38,7 @@ def judge(study: StudyEstimates) -> Verdict:
     widths = [s.sharpness.value for s in by_name.values() if isinstance(s.sharpness, Estimate)]
     width = float(np.median(widths)) if widths else float("nan")
     verdict = decision.verdict
+    settings = selection.varying_settings(study)
     if verdict is VerdictKind.SUPPORTED and not width < CLEAN_SHARPNESS:
         verdict = VerdictKind.INCONCLUSIVE
     value = float(np.mean([score.value for score in scores.values()]))
@@ -52,12 +54,18 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"S = {value:.3f} [{decision.interval.low:.3f}, {decision.interval.high:.3f}] over "
         f"{len(scores)} configurations against {CLEAN_SEPARATION}; median W = {width:.2f} against "
         f"{CLEAN_SHARPNESS}; p = {decision.p_value:.3g}",
+        power=power_of(decision, len(scores), "configurations")
+        if len(scores) > 1
+        else power_of(decision, n, "runs"),
         details=(
             "the paper reports S of about 1.0 on modular arithmetic, 0.5-0.7 on coloured "
             "CIFAR-10, -0.11 on CelebA and 0.0 on Waterbirds, without a formula",
             f"{sum(clean_separation.clean(s) for s in by_name.values())} of {len(by_name)} "
             "configurations are clean",
-            *(f"{name}: {clean_separation.described(s)}" for name, s in by_name.items()),
+            *(
+                f"{selection.shortened(name, settings)}: {clean_separation.described(s)}"
+                for name, s in by_name.items()
+            ),
         ),
     )
 

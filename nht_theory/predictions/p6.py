@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from nht_theory.conventions import VerdictKind
 from nht_theory.errors import NhtError
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
 from nht_theory.inference.censored_regression import fit_censored_regression
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.predictions import clean_separation, selection
+from nht_theory.predictions.law import power_of_slope
 from nht_theory.predictions.rules import EQUIVALENCE, decide
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
@@ -27,6 +29,7 @@ NEEDS = (
 def judge(study: StudyEstimates) -> Verdict:
     """Slope of ln T on ln(1/lambda) with an intercept for each group of equal settings."""
     rows, unclean = qualifying(study)
+    settings = selection.varying_settings(study)
     if len(rows) < 2 * FEWEST_LEVELS:
         return not_applicable(NAME, f"needs {NEEDS}; {len(rows)} runs qualify")
     runs = [run for run, _, _ in rows]
@@ -61,7 +64,13 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"slope {estimate.value:.3f} [{decision.interval.low:.3f}, "
         f"{decision.interval.high:.3f}] against 1 within {EQUIVALENCE}, within {len(names)} groups "
         f"of equal settings; {estimate.method}; p = {decision.p_value:.3g}",
-        details=tuple(f"left out, separation not ordered: {name}" for name in unclean),
+        details=tuple(
+            f"left out, separation not ordered: {selection.shortened(name, settings)}"
+            for name in unclean
+        ),
+        power=power_of_slope(fit, slope, times.n, SLOPE)
+        if decision.verdict is VerdictKind.INCONCLUSIVE
+        else "",
     )
 
 

@@ -18,7 +18,7 @@ from nht_theory.estimators.efficiency import efficiency
 from nht_theory.estimators.results import Missing, StudyEstimates
 from nht_theory.inference.holm import holm
 from nht_theory.predictions import selection
-from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, PAPER_EFFICIENCY, decide
+from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, PAPER_EFFICIENCY, decide, power_of
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
@@ -82,7 +82,7 @@ def mean_over_configurations(groups: dict[str, list[float]]) -> tuple[float, flo
 def judge_bound(study: StudyEstimates) -> Verdict:
     """c >= 1/2 in every configuration, as the paper claims for AdamW."""
     own = efficiencies(study)
-    groups = own.by_configuration()
+    groups, settings = own.by_configuration(), selection.varying_settings(study)
     summary = mean_over_configurations(groups)
     if summary is None:
         return not_applicable(BOUND, f"needs {NEEDS}; {_why(own)}")
@@ -107,8 +107,15 @@ def judge_bound(study: StudyEstimates) -> Verdict:
         n_censored=0,
         rule=f"c = {summary[0]:.3f} [{overall.interval.low:.3f}, {overall.interval.high:.3f}] "
         f"against the paper's c >= 1/2: {why}; p = {p_value:.3g}",
+        power=power_of(overall, len(groups), "configurations")
+        if verdict is VerdictKind.INCONCLUSIVE
+        else "",
         details=(
-            *(f"counter-example: {name}: mean c = {np.mean(groups[name]):.3f}" for name in failing),
+            *(
+                f"counter-example: {selection.shortened(name, settings)}: mean c = "
+                f"{np.mean(groups[name]):.3f}"
+                for name in failing
+            ),
             *own.left_out,
         ),
     )
@@ -117,7 +124,7 @@ def judge_bound(study: StudyEstimates) -> Verdict:
 def judge_pure_decay(study: StudyEstimates) -> Verdict:
     """c equivalent to 1: the norm falls as under decay alone."""
     own = efficiencies(study)
-    groups = own.by_configuration()
+    groups, settings = own.by_configuration(), selection.varying_settings(study)
     summary = mean_over_configurations(groups)
     if summary is None:
         return not_applicable(PURE_DECAY, f"needs {NEEDS}; {_why(own)}")
@@ -134,9 +141,11 @@ def judge_pure_decay(study: StudyEstimates) -> Verdict:
         rule=f"95 % interval of c over {len(groups)} configurations "
         f"[{decision.interval.low:.3f}, {decision.interval.high:.3f}] against equivalence to 1 "
         f"within {EQUIVALENCE}; p = {decision.p_value:.3g}",
+        power=power_of(decision, len(groups), "configurations"),
         details=(
             *(
-                f"{name}: mean c = {np.mean(values):.3f} over {len(values)} runs"
+                f"{selection.shortened(name, settings)}: mean c = {np.mean(values):.3f} over "
+                f"{len(values)} runs"
                 for name, values in groups.items()
             ),
             *own.left_out,

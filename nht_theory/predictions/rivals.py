@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from nht_theory.conventions import VerdictKind
@@ -14,12 +16,14 @@ from nht_theory.inference.rival_laws import RivalFit, RivalLaw, compare_rival_la
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.delays import Delays, NormOfOthers, delays
-from nht_theory.predictions.rules import ALPHA
+from nht_theory.predictions.rules import ALPHA, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
 NAME = "rival_laws"
 LAW = "ln(V_sc/V_st)/gamma"
+NESTED = "T_0 + ln(V_sc/V_st)/gamma + c/(eta lambda)"
+"""Holds the law as a special case: an extension to report, no rival to lose against."""
 FEWEST_CONFIGURATIONS = 4
 NEEDS = (
     f"delayed runs in {FEWEST_CONFIGURATIONS} or more configurations whose separation is ordered, "
@@ -39,9 +43,9 @@ def judge(study: StudyEstimates) -> Verdict:
         return not_applicable(NAME, f"needs {NEEDS}; {found} configurations qualify")
     fits, failed = compare(rows, laws(study, rows))
     own = next((fit for fit in fits if fit.law.name == LAW), None)
-    if own is None or len(fits) < 2:
+    if own is None or all(fit.law.name in (LAW, NESTED) for fit in fits):
         return not_applicable(NAME, f"needs {NEEDS}; {'; '.join(failed)}")
-    rivals = [fit for fit in fits if fit is not own]
+    rivals = [fit for fit in fits if fit.law.name not in (LAW, NESTED)]
     tests = {fit.law.name: _by_configuration(own, fit, rows.configurations) for fit in rivals}
     best = min(rivals, key=lambda fit: fit.aicc)
     statistic, p_value = tests[best.law.name]
@@ -65,6 +69,9 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"Vuong's test over {found} configurations against each rival: z = {statistic:+.2f} "
         f"against the best of them ({best.law.name}); the law is beaten by "
         f"{', '.join(beaten) or 'none'}; p = {min(1.0, p_value):.3g}",
+        power=more_for_p(p_value / 2, found, "configurations")
+        if verdict is VerdictKind.INCONCLUSIVE and statistic > 0
+        else "",
         details=(
             *(
                 f"{fit.law.name}: AICc {fit.aicc:.1f} (weight {fit.weight:.3f}), leaving one "
@@ -73,7 +80,7 @@ def judge(study: StudyEstimates) -> Verdict:
                 f"{fit.held_out.log_score:.3f}"
                 + (
                     ""
-                    if fit is own
+                    if fit.law.name not in tests
                     else f"; law against it: z = {tests[fit.law.name][0]:+.2f}, "
                     f"p = {tests[fit.law.name][1]:.3g}"
                 )
@@ -107,7 +114,7 @@ def laws(study: StudyEstimates, rows: Delays) -> list[RivalLaw]:
             ("constant", "ln eta", "ln lambda"),
         ),
         RivalLaw(
-            "T_0 + ln(V_sc/V_st)/gamma + c/(eta lambda)",
+            NESTED,
             np.column_stack([one, delay, pure]),
             ("T_0", "1/c", "c"),
             link=Link.IDENTITY,
@@ -128,6 +135,10 @@ def laws(study: StudyEstimates, rows: Delays) -> list[RivalLaw]:
 
 def compare(rows: Delays, candidates: list[RivalLaw]) -> tuple[list[RivalFit], list[str]]:
     """Fits sorted by AICc, and one line for each law that could not be fitted."""
+    try:
+        return list(compare_rival_laws(rows.times, candidates, rows.configurations)), []
+    except NhtError:
+        pass  # one of them cannot be fitted: find out which
     possible, failed = [], []
     for law in candidates:
         try:
@@ -191,8 +202,6 @@ def _independent(columns: list[Vector]) -> Vector:
 
 def _named(law: RivalLaw) -> RivalLaw:
     """The law with as many names as columns."""
-    from dataclasses import replace
-
     return replace(law, names=law.names[: law.design.shape[1]])
 
 

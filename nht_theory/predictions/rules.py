@@ -12,8 +12,12 @@ ALPHA = 1 - CONFIDENCE
 """Level of every test, before and after the Holm correction."""
 EQUIVALENCE = (0.8, 1.25)
 """A slope or a factor within a quarter of its predicted value counts as equal to it."""
+FALSE_COUNTEREXAMPLES = 0.01
+"""Share of definite counter-examples that a universal claim may show by accident of measurement."""
 NECESSITY_TOLERANCE = 0.05
-"""Share of counter-examples that a claim of necessity may show before it counts as refuted."""
+"""Share of counter-examples, doubtful ones included, below which necessity counts as shown."""
+POWER = 0.8
+"""Probability of deciding that a note on power plans for."""
 PAPER_EFFICIENCY = 0.5
 """gamma >= eta lambda (arXiv 2603.07323, the law for AdamW) is c >= 1/2."""
 CLEAN_SEPARATION = 0.8
@@ -24,11 +28,16 @@ CLEAN_SHARPNESS = 0.5
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict, the p-value that belongs to it, and the interval that decided."""
+    """A verdict, the p-value that belongs to it, and the interval that decided.
+
+    ``more`` is how many times as many independent units would decide with 80 % probability if
+    the estimate stayed where it is: 1 where it decided already, infinite on a limit.
+    """
 
     verdict: VerdictKind
     p_value: float
     interval: Interval
+    more: float = 1.0
 
 
 def decide(
@@ -69,7 +78,50 @@ def decide(
         return Decision(VerdictKind.SUPPORTED, outside, interval)
     if inside <= ALPHA:
         return Decision(VerdictKind.REFUTED, inside, interval)
-    return Decision(VerdictKind.INCONCLUSIVE, min(outside, inside), interval)
+    margin = min(abs(value - limit) for limit in limits)
+    z = margin / standard_error
+    return Decision(VerdictKind.INCONCLUSIVE, min(outside, inside), interval, _more(z, ALPHA / 2))
+
+
+def _more(z: float, level: float) -> float:
+    """Factor on the sample at which a normal statistic, now at ``z``, decides one-sided."""
+    from scipy import stats
+
+    if z <= 0:
+        return math.inf
+    wanted = float(stats.norm.ppf(1 - level) + stats.norm.ppf(POWER))
+    return max(1.0, (wanted / z) ** 2)
+
+
+def more_data(factor: float, n: int, unit: str) -> str:
+    """What would decide an inconclusive test, as a sentence.
+
+    Example:
+        >>> more_data(2.5, 10, "runs")
+        'about 25 runs like these, instead of 10, would decide with probability 0.8 if the estimate
+        stays'
+        >>> more_data(math.inf, 10, "runs")
+        'no number of runs decides while the estimate sits on the limit'
+    """
+    if not math.isfinite(factor) or factor * n > 1e6:
+        return f"no number of {unit} decides while the estimate sits on the limit"
+    return (
+        f"about {math.ceil(factor * n)} {unit} like these, instead of {n}, would decide with "
+        f"probability {POWER} if the estimate stays"
+    )
+
+
+def more_for_p(p_value: float, n: int, unit: str) -> str:
+    """The same for a one-sided test that gave ``p_value`` on ``n`` units.
+
+    Example:
+        >>> more_for_p(0.2, 10, "pairs")
+        'about 88 pairs like these, instead of 10, would decide with probability 0.8 if the estimate
+        stays'
+    """
+    from scipy import stats
+
+    return more_data(_more(float(stats.norm.isf(p_value)), ALPHA), n, unit)
 
 
 def by_direction(predicted: float, opposite: float) -> tuple[VerdictKind, float]:
@@ -88,3 +140,10 @@ def by_direction(predicted: float, opposite: float) -> tuple[VerdictKind, float]
     if opposite <= ALPHA:
         return VerdictKind.REFUTED, opposite
     return VerdictKind.INCONCLUSIVE, min(predicted, opposite)
+
+
+def power_of(decision: Decision, n: int, unit: str) -> str:
+    """The note on power of an interval's decision; empty where it decided."""
+    if decision.verdict is not VerdictKind.INCONCLUSIVE:
+        return ""
+    return more_data(decision.more, n, unit)

@@ -10,6 +10,7 @@ from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
 from nht_theory.runs.run import Run
 
 Pair = tuple[Run, RunEstimate]
+SEPARATOR = ", "
 
 
 def delayed(study: StudyEstimates) -> list[Pair]:
@@ -62,6 +63,21 @@ def described(run: Run, settings: tuple[str, ...]) -> str:
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
 
+def shortened(stratum_label: str, settings: tuple[str, ...]) -> str:
+    """A stratum's label with only the settings that vary in the study.
+
+    Example:
+        >>> shortened("optimizer=adamw, p=97, weight_decay=1.0", ("weight_decay",))
+        'weight_decay=1.0'
+    """
+    kept = [
+        part
+        for part in stratum_label.split(SEPARATOR)
+        if any(part.startswith(f"{name}=") for name in settings)
+    ]
+    return SEPARATOR.join(kept) or "all runs"
+
+
 def setting(run: Run, *names: str) -> object | None:
     """A setting by any of its names, also where the source nests it (``model.width``)."""
     for name in names:
@@ -87,7 +103,7 @@ def number(run: Run, *names: str) -> float | None:
 
 def stratum(run: Run, *names: str) -> str:
     """All settings but those named (at any depth of nesting): what a comparison holds equal."""
-    return " ".join(
+    return SEPARATOR.join(
         f"{key}={value}"
         for key, value in run.hyperparameters.configuration()
         if not any(key == name or key.endswith(f".{name}") for name in names)

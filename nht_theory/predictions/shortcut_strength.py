@@ -46,4 +46,5 @@ PREDICTION = Prediction(
     "seed, one-sided), refuted when it rises",
     references=("arXiv:2603.07323", "jonckheere1954"),
     judge=judge,
+    uses_thresholds=False,
 )

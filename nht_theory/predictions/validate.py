@@ -21,6 +21,7 @@ from nht_theory.estimators.summary import Progress, estimate_study
 from nht_theory.inference.holm import holm
 from nht_theory.predictions.registry import PREDICTIONS
 from nht_theory.predictions.rules import ALPHA
+from nht_theory.predictions.stability import verdicts_at_other_thresholds
 from nht_theory.predictions.verdict import Verdict
 from nht_theory.runs.study import Study
 
@@ -80,6 +81,8 @@ def validate(
     study: Study,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     progress: Progress | None = None,
+    *,
+    stability: bool = True,
 ) -> Validation:
     """Estimate every distinct run of a study and judge every prediction on it.
 
@@ -87,6 +90,7 @@ def validate(
         study: what :func:`nht_theory.runs.load.load_study` returned.
         thresholds: levels that count as memorised and generalised.
         progress: called with (what, done, total) as work goes on.
+        stability: whether to repeat every test at other thresholds (THEORY.md section 9).
 
     Returns:
         The estimates and verdicts. A verdict that rests on a p-value which does not survive
@@ -98,7 +102,13 @@ def validate(
         if progress is not None:
             progress(f"judging {prediction.name}", done, len(PREDICTIONS))
         verdicts.append(prediction.judge(estimates))
-    return Validation(study, estimates.estimates, family_wise(verdicts), thresholds)
+    elsewhere = (
+        verdicts_at_other_thresholds(study, PREDICTIONS, thresholds, progress) if stability else {}
+    )
+    verdicts = [
+        replace(own, stability=elsewhere.get(own.prediction, ())) for own in family_wise(verdicts)
+    ]
+    return Validation(study, estimates.estimates, tuple(verdicts), thresholds)
 
 
 def family_wise(verdicts: list[Verdict]) -> tuple[Verdict, ...]:

@@ -57,6 +57,8 @@ class Prediction:
         rule: how the verdict follows from the statistic.
         references: papers, by citation key or arXiv number.
         judge: the test.
+        uses_thresholds: whether the verdict depends on when a run counts as memorised or
+            generalised, so that it is repeated at other thresholds.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Prediction:
     rule: str
     references: tuple[str, ...]
     judge: Callable[[StudyEstimates], Verdict]
+    uses_thresholds: bool = True
 
 
 def not_applicable(prediction: str, missing: str) -> Verdict:
