@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-NEAR_INTEGER = 2.0**-40
-"""A double this near an integer (relatively) is recomputed in decimal before it is rounded."""
+NEAR, ROUNDING = 2.0**-12, 2.0**-48
+"""A double this near an integer (absolutely; relatively) is recomputed in decimal before it is
+rounded. The absolute part covers the digits that 1 - eta*lambda loses when eta*lambda is near 1."""
 DECIMAL_DIGITS = 120
 TIE = Decimal("1e-60")
 """Within this (relative) distance of an integer, a 120-digit result is that integer."""
@@ -127,8 +128,8 @@ def evaluate(expression: str, values: Mapping[str, Array]) -> Array:
 
 def _ceiling(code: CodeType, unrounded: Array, values: Mapping[str, Array]) -> Array:
     nearest = np.rint(unrounded)
-    rounded = np.ceil(unrounded) + 0.0
-    doubtful = np.abs(unrounded - nearest) <= NEAR_INTEGER * np.maximum(np.abs(nearest), 1.0)
+    rounded = np.array(np.ceil(unrounded) + 0.0)
+    doubtful = np.abs(unrounded - nearest) <= NEAR + ROUNDING * np.abs(nearest)
     for index in np.argwhere(doubtful & np.isfinite(unrounded)):
         place = tuple(index)
         exact = {
