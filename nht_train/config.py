@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nht_theory.errors import InputError
+from nht_train.interventions import Interventions
 from nht_train.options import describe, nearest
 
 
@@ -45,6 +46,7 @@ class Runtime(_Closed):
     threads: int = Field(default=1, ge=1)  # two threads beside another process thrash
     compile: bool = False  # takes some seconds at first, then steps are faster
     precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast, where it is fast
+    stacked: bool = False  # several runs in one set of kernels, for a GPU; last bits differ
 
 
 DEFAULT_NAMES = {"model": "transformer", "optimizer": "adamw", "schedule": "constant"}
@@ -72,6 +74,7 @@ class TrainConfig(_Closed):
     steps: int = Field(default=4000, ge=0)
     batch_size: int = Field(default=512, ge=1)
     evaluate_every: int = Field(default=200, ge=1)
+    intervention: Interventions = Interventions()
     checkpoints: Checkpoints = Checkpoints()
     runtime: Runtime = Runtime()
 
@@ -151,8 +154,16 @@ def _refuse_unknown_keys(
             remedy = f"did you mean {deeper}?" if deeper else nearest(key, model.model_fields)
             raise InputError(f"unknown key {prefix + key!r}", source=source, remedy=remedy)
         kind = model.model_fields[key].annotation
-        if isinstance(kind, type) and issubclass(kind, _Closed) and isinstance(value, Mapping):
-            _refuse_unknown_keys(kind, value, source, f"{prefix}{key}.")
+        if isinstance(value, Mapping) and (table := _closed_table(kind)) is not None:
+            _refuse_unknown_keys(table, value, source, f"{prefix}{key}.")
+
+
+def _closed_table(annotation: Any) -> type[BaseModel] | None:
+    """The model of a section that takes no other keys, also where the section is optional."""
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and not issubclass(kind, Section):
+            return kind
+    return None
 
 
 _KNOWN_ELSEWHERE = {

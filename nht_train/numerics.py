@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 FLOAT32_TOLERANCE = 1e-5
@@ -9,20 +11,24 @@ FLOAT32_TOLERANCE = 1e-5
 and TF32 products are off by 1e-2)."""
 
 
-def set_up_arithmetic(threads: int) -> str:
+def set_up_arithmetic(threads: int, device: str = "cpu") -> str:
     """Fix threads and denormals, and choose the fastest matrix product of float32 accuracy.
 
-    Denormals are flushed to zero: decayed weights pass through them, and they are slow.
+    Denormals are flushed to zero: decayed weights pass through them, and they are slow. On a GPU
+    only kernels that give the same result every time are used, where torch has them.
 
     Returns:
         The float32 matrix product that was chosen, as torch names it.
     """
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
-    return choose_matrix_product()
+    if torch.device(device).type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    return choose_matrix_product(device)
 
 
-def choose_matrix_product() -> str:
+def choose_matrix_product(device: str = "cpu") -> str:
     """The fastest setting of torch whose products are as exact as float32.
 
     On some processors a lower setting selects another library (oneDNN) that is faster and just as
@@ -35,20 +41,20 @@ def choose_matrix_product() -> str:
     """
     for setting in ("medium", "high"):
         torch.set_float32_matmul_precision(setting)
-        if matrix_product_error() < FLOAT32_TOLERANCE:
+        if matrix_product_error(device) < FLOAT32_TOLERANCE:
             return setting
     torch.set_float32_matmul_precision("highest")
     return "highest"
 
 
-def matrix_product_error() -> float:
+def matrix_product_error(device: str = "cpu") -> float:
     """Largest error of a float32 product against float64, over the rms of its entries.
 
     The three layouts of a training step are tried: forward, input gradient, weight gradient.
     """
     generator = torch.Generator().manual_seed(0)
-    left = torch.randn(192, 256, generator=generator)
-    right = torch.randn(256, 224, generator=generator)
+    left = torch.randn(192, 256, generator=generator).to(device)
+    right = torch.randn(256, 224, generator=generator).to(device)
     exact = left.double() @ right.double()
     products = (
         left @ right,

@@ -1,139 +1,33 @@
-"""One run: build what the configuration names, one loop, and what is written when."""
+"""The training loop, and what is written when."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor
 
-from nht_theory.errors import NhtError
+from nht_theory.errors import InputError, NhtError
 from nht_theory.runs import columns
-from nht_theory.runs.run import Hyperparameters
-from nht_theory.runs.run_format import RunDocument, RunState, StatusDocument
+from nht_theory.runs.run_format import RunState, StatusDocument
 from nht_train.cadence import checkpoint_steps, evaluation_steps
 from nht_train.config import TrainConfig
+from nht_train.gradients import gradients_of
 from nht_train.interruption import Interruption
-from nht_train.models.registry import MODELS
-from nht_train.monitor import NormMonitor
 from nht_train.numerics import set_up_arithmetic
-from nht_train.optimizers import OPTIMIZERS, ChosenOptimizer
-from nht_train.options import check_options, look_up
 from nht_train.progress import Progress, Silent
-from nht_train.provenance import git_revision, package_versions
 from nht_train.run_writer import RunWriter
-from nht_train.schedules import SCHEDULES, Schedule
-from nht_train.seeds import derived_seed
-from nht_train.tasks.registry import TASKS
-from nht_train.tasks.task import Task
+from nht_train.setup import Setup, build, describe_run
+from nht_train.tasks.task import Batch
 
 
 class TrainingError(NhtError):
     """A run that cannot go on: its loss is not finite, or nothing can be written."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Everything a run is made of, built from its configuration.
-
-    Attributes:
-        config: with every option filled in.
-        task, model, optimizer, schedule: built, in their initial state.
-        monitor: attached to the optimiser.
-    """
-
-    config: TrainConfig
-    task: Task
-    model: nn.Module
-    optimizer: ChosenOptimizer
-    schedule: Schedule
-    monitor: NormMonitor
-
-
-def build(config: TrainConfig) -> Setup:
-    """Build task, model, optimiser, schedule and monitor.
-
-    Raises:
-        InputError: an unknown name or option, or a model that does not fit the task.
-    """
-    make_task = look_up(config.task.name, TASKS, "task")
-    task_options = check_options(
-        make_task, config.task.options, section="task", supplied=("batch_size", "seed")
-    )
-    task: Task = make_task(**task_options, batch_size=config.batch_size, seed=config.seed)
-
-    make_model = look_up(config.model.name, MODELS, "model")
-    model_options = check_options(
-        make_model, config.model.options, section="model", supplied=task.model_arguments
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(derived_seed(config.seed, "weights"))
-        model: nn.Module = make_model(**model_options, **task.model_arguments)
-
-    make_optimizer = look_up(config.optimizer.name, OPTIMIZERS, "optimizer")
-    optimizer_options = check_options(
-        make_optimizer,
-        config.optimizer.options,
-        section="optimizer",
-        supplied=("model", "decayed"),
-    )
-    decayed = [name for name, _ in model.named_parameters()]
-    optimizer: ChosenOptimizer = make_optimizer(model, decayed, **optimizer_options)
-
-    make_schedule = look_up(config.schedule.name, SCHEDULES, "schedule")
-    schedule_options = check_options(
-        make_schedule, config.schedule.options, section="schedule", supplied=("total_steps",)
-    )
-    schedule: Schedule = make_schedule(total_steps=config.steps, **schedule_options)
-
-    filled = {
-        "task": task_options,
-        "model": model_options,
-        "optimizer": optimizer_options,
-        "schedule": schedule_options,
-    }
-    complete = config.model_copy(
-        update={
-            section: type(config.task)(name=getattr(config, section).name, **options)
-            for section, options in filled.items()
-        }
-    )
-    evaluated = evaluation_steps(config.steps, config.evaluate_every)
-    monitor = NormMonitor(model, optimizer.parts, every=lambda step: step in evaluated)
-    return Setup(complete, task, model, optimizer, schedule, monitor)
-
-
-def describe_run(setup: Setup) -> RunDocument:
-    """The content of ``run.json``."""
-    config = setup.config
-    optimizer = config.optimizer.options
-    return RunDocument(
-        config=config.model_dump(mode="json"),
-        hyperparameters=Hyperparameters(
-            optimizer=setup.optimizer.kind.value,
-            learning_rate=optimizer["learning_rate"],
-            weight_decay=optimizer["weight_decay"],
-            decay_form=setup.optimizer.decay_form,
-            schedule=config.schedule.name,
-            total_steps=config.steps,
-            batch_size=config.batch_size,
-            parameter_count=sum(p.numel() for p in setup.model.parameters()),
-            seed=config.seed,
-            task=setup.task.name,
-            extra={**setup.task.facts, "model": config.model.name, **config.model.options},
-            **setup.optimizer.constants,
-        ),
-        seed=config.seed,
-        git_revision=git_revision(),
-        package_versions=package_versions(),
-        parameter_count=sum(p.numel() for p in setup.model.parameters()),
-        groups=setup.monitor.groups,
-        data_hash=setup.task.data_hash,
-    )
 
 
 def train(
@@ -157,28 +51,94 @@ def train(
 
     Raises:
         InputError: the configuration is wrong, or the directory holds another run.
-        TrainingError: the loss is not finite or a file cannot be written; ``status.json`` says so.
+        TrainingError: the loss is not finite, an evaluation failed or a file cannot be written;
+            ``status.json`` says so.
     """
-    set_up_arithmetic(config.runtime.threads)
-    setup = build(config)
-    writer = RunWriter(directory, describe_run(setup), resume=resume)
-    loop = Loop(setup, writer, progress or Silent())
-    try:
-        with Interruption() as interruption, writer.lock, writer.log, loop.progress:
-            return loop.run(interruption)
-    except TrainingError as error:
-        loop.fail(error.problem)
-        raise
-    except OSError as error:
-        problem = f"cannot write: {error.strerror or error}"
-        loop.fail(problem)
-        raise TrainingError(
-            problem, source=error.filename or directory, remedy="make room, then --resume"
-        ) from error
+    (loop,) = _run_lanes([config], [directory], resume, [progress or Silent()])
+    if loop.error is not None:
+        raise loop.error
+    return loop.status
+
+
+def train_lanes(
+    configs: Sequence[TrainConfig],
+    directories: Sequence[Path],
+    *,
+    resume: bool = False,
+    progress: Sequence[Progress] | None = None,
+) -> tuple[StatusDocument, ...]:
+    """Train several runs in lockstep in this process; each is the same as if trained alone.
+
+    With ``runtime.stacked`` they share their kernels (models of one shape; see
+    :mod:`nht_train.gradients`). A run that fails or ends leaves the others going.
+
+    Args:
+        configs: one a lane, with the same ``runtime`` section.
+        directories: one a lane.
+        resume: continue those that were begun.
+        progress: one a lane; None is silent.
+
+    Returns:
+        How each run stands: finished, failed or interrupted.
+
+    Raises:
+        InputError: a configuration is wrong, lanes differ in ``runtime`` or cannot be stacked.
+    """
+    if any(config.runtime != configs[0].runtime for config in configs):
+        raise InputError("lanes differ in their runtime section", source="runtime")
+    shown = progress or [Silent() for _ in configs]
+    return tuple(loop.status for loop in _run_lanes(configs, directories, resume, shown))
+
+
+def _run_lanes(
+    configs: Sequence[TrainConfig],
+    directories: Sequence[Path],
+    resume: bool,
+    progress: Sequence[Progress],
+) -> list[Loop]:
+    runtime = configs[0].runtime
+    set_up_arithmetic(runtime.threads, runtime.device)
+    setups = [build(config) for config in configs]
+    with ExitStack() as stack:
+        loops = []
+        for setup, directory, shown in zip(setups, directories, progress, strict=True):
+            writer = RunWriter(directory, describe_run(setup), resume=resume)
+            stack.enter_context(writer.lock)
+            loops.append(Loop(setup, writer, stack.enter_context(shown)))
+        lockstep(loops, stack.enter_context(Interruption()))
+    return loops
+
+
+def lockstep(loops: Sequence[Loop], interruption: Interruption) -> None:
+    """Take every run to its end, one step of each at a time."""
+    for loop in loops:
+        loop.begin()
+    active: list[Loop] = []
+    while True:
+        still = [loop for loop in loops if loop.status.state is RunState.RUNNING]
+        if interruption.asked:
+            for loop in still:
+                loop.interrupt()
+            return
+        if not still:
+            return
+        if still != active:  # a lane ended: stack the others anew
+            active = still
+            gradients = gradients_of([loop.setup for loop in active])
+        losses = gradients([loop.next_batch() for loop in active])
+        for loop, loss in zip(active, losses, strict=True):
+            loop.advance(loss)
 
 
 class Loop:
-    """The training loop with its place in the run."""
+    """One run: its place, and what a step consists of apart from the gradient.
+
+    Attributes:
+        setup, writer, progress: of the run.
+        step: optimiser steps done.
+        status: how the run stands, as last written.
+        error: why it failed, or None.
+    """
 
     def __init__(self, setup: Setup, writer: RunWriter, progress: Progress) -> None:
         self.setup = setup
@@ -187,61 +147,105 @@ class Loop:
         config = setup.config
         self.evaluated = evaluation_steps(config.steps, config.evaluate_every)
         self.checkpointed = checkpoint_steps(config.steps, config.checkpoints)
-        self.base_rates = [group["lr"] for group in setup.optimizer.param_groups()]
+        self.device = torch.device(config.runtime.device)
         self.step = 0
         self.saved_at = time.monotonic()
+        self.error: TrainingError | None = None
+        self.status = StatusDocument(state=RunState.RUNNING, step=0, total_steps=config.steps)
 
-    def run(self, interruption: Interruption) -> StatusDocument:
-        """From the saved state, or the start, to the end or an interruption."""
-        if self.writer.state is None:
-            self.writer.status(RunState.RUNNING, 0)
-            self.after_step()
-        else:
-            self.restore(self.writer.state)
-            self.writer.status(RunState.RUNNING, self.step)
-        while self.step < self.setup.config.steps:
-            if interruption.asked:
-                self.save_state()
-                return self.writer.status(RunState.INTERRUPTED, self.step)
-            self.train_step()
-            self.after_step()
-        self.save_state()
-        return self.writer.status(RunState.FINISHED, self.step)
+    def begin(self) -> None:
+        """Take up the saved state, or evaluate the start."""
+        if self.writer.state is not None:
+            self._restore(self.writer.state)
+        self._guard(self._begin)
 
-    def train_step(self) -> None:
-        """One optimiser step."""
+    def next_batch(self) -> Batch:
+        """Set the step's learning rate and decay; return its batch."""
         setup = self.setup
-        factor = setup.schedule(self.step)
-        for group, rate in zip(setup.optimizer.param_groups(), self.base_rates, strict=True):
-            group["lr"] = rate * factor
+        setup.optimizer.set_step(setup.schedule(self.step), setup.weight_decay(self.step))
         inputs, targets = setup.task.batches.next()
-        loss = setup.task.loss(setup.model(inputs), targets)
-        setup.optimizer.zero_grad()
-        loss.backward()
-        if not math.isfinite(loss.item()):
+        return inputs.to(self.device), targets.to(self.device)
+
+    def advance(self, loss: Tensor) -> None:
+        """Update the parameters from their gradients, and do whatever is then due."""
+        self._guard(self._advance, loss)
+
+    def interrupt(self) -> None:
+        """Save, and stop."""
+        self._guard(self._end, RunState.INTERRUPTED)
+
+    def _begin(self) -> None:
+        self.status = self.writer.status(RunState.RUNNING, self.step)
+        if self.writer.state is None:
+            self._after_step()
+        if self.step >= self.setup.config.steps:
+            self._end(RunState.FINISHED)
+
+    def _advance(self, loss: Tensor) -> None:
+        # Reading the loss waits for a GPU, so there it is read only where something is written.
+        ahead = self.step + 1
+        if self.device.type == "cpu" or ahead in self.evaluated or ahead in self.checkpointed:
+            self._refuse_non_finite(float(loss))
+        self.setup.optimizer.step()
+        self.step = ahead
+        self._after_step()
+        if self.step >= self.setup.config.steps:
+            self._end(RunState.FINISHED)
+
+    def _end(self, state: RunState) -> None:
+        self._save_state()
+        self.writer.log.close()
+        self.status = self.writer.status(state, self.step)
+
+    def _refuse_non_finite(self, loss: float) -> None:
+        if not math.isfinite(loss):
             raise TrainingError(
-                f"the loss is {loss.item()} at step {self.step + 1}",
+                f"the loss is {loss} at step {self.step + 1}",
                 source=self.writer.directory,
                 remedy="lower optimizer.learning_rate",
             )
-        setup.optimizer.step()
-        self.step += 1
 
-    def after_step(self) -> None:
+    def _guard(self, action: Any, *arguments: object) -> None:
+        """Run an action; a failure becomes the status of this run, and of no other."""
+        try:
+            action(*arguments)
+        except TrainingError as error:
+            self._fail(error)
+        except OSError as error:
+            failure = TrainingError(
+                f"cannot write: {error.strerror or error}",
+                source=error.filename or self.writer.directory,
+                remedy="make room, then --resume",
+            )
+            failure.__cause__ = error
+            self._fail(failure)
+
+    def _fail(self, error: TrainingError) -> None:
+        self.error = error
+        self.status = self.status.model_copy(
+            update={"state": RunState.FAILED, "step": self.step, "error": error.problem}
+        )
+        try:
+            self.writer.status(RunState.FAILED, self.step, error.problem)
+            self.writer.log.close()
+        except OSError:
+            return  # the disk that is full cannot take the status either
+
+    def _after_step(self) -> None:
         """Evaluate, keep parameters, save the state: whatever is due."""
         self.progress.stepped(self.step)
         if self.step in self.checkpointed:
             self.writer.save_parameters(self.step, self.setup.model)
         if self.step in self.evaluated:
-            row = self.evaluate()
+            row = self._evaluate()
             self.writer.log.append(row)
             self.progress.evaluated(row)
             interval = self.setup.config.checkpoints.resume_every_seconds
             if time.monotonic() - self.saved_at >= interval:
-                self.save_state()
-                self.writer.status(RunState.RUNNING, self.step)
+                self._save_state()
+                self.status = self.writer.status(RunState.RUNNING, self.step)
 
-    def evaluate(self) -> dict[str, float | int]:
+    def _evaluate(self) -> dict[str, float | int]:
         """One line of metrics: the task's, the norms and the terms of the step just done."""
         setup = self.setup
         setup.model.eval()
@@ -257,23 +261,24 @@ class Loop:
         setup.model.train()
         reading = setup.monitor.latest
         measured = reading is not None and reading.step == self.step
-        norms = reading.values if measured else setup.monitor.norms()
-        groups = setup.optimizer.param_groups()
+        last_step = max(self.step - 1, 0)
         return {
             columns.STEP: self.step,
             **metrics,
-            columns.LEARNING_RATE: groups[0]["lr"],
-            columns.WEIGHT_DECAY: setup.config.optimizer.options["weight_decay"],
-            **norms,
+            columns.LEARNING_RATE: setup.optimizer.param_groups()[0]["lr"],
+            columns.WEIGHT_DECAY: setup.weight_decay(last_step),
+            **(reading.values if measured else setup.monitor.norms()),
         }
 
-    def save_state(self) -> None:
+    def _save_state(self) -> None:
         """Everything that the rest of the run depends on."""
         setup = self.setup
+        # A stacked parameter is a view, and a saved view drags its neighbours along: hence clone.
+        model = {name: tensor.clone() for name, tensor in setup.model.state_dict().items()}
         self.writer.save_state(
             {
                 "step": self.step,
-                "model": setup.model.state_dict(),
+                "model": model,
                 "optimizer": [part.state_dict() for part in setup.optimizer.parts],
                 "batches": setup.task.batches.state(),
                 "torch_generator": torch.get_rng_state(),
@@ -281,8 +286,7 @@ class Loop:
         )
         self.saved_at = time.monotonic()
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a saved state."""
+    def _restore(self, state: dict[str, Any]) -> None:
         setup = self.setup
         self.step = setup.monitor.step = state["step"]
         setup.model.load_state_dict(state["model"])
@@ -290,10 +294,3 @@ class Loop:
             part.load_state_dict(saved)
         setup.task.batches.restore(state["batches"])
         torch.set_rng_state(state["torch_generator"])
-
-    def fail(self, problem: str) -> None:
-        """Record a failure, where even that can still be written."""
-        try:
-            self.writer.status(RunState.FAILED, self.step, problem)
-        except OSError:
-            return

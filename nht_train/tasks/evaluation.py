@@ -24,12 +24,13 @@ def loss_and_accuracy(
         >>> loss_and_accuracy(nn.Identity(), torch.eye(2) * 50.0, torch.tensor([0, 1]))
         (0.0, 1.0)
     """
+    device = next((parameter.device for parameter in model.parameters()), inputs.device)
     total_loss = 0.0
     correct = 0
     with torch.no_grad():
         for start in range(0, len(inputs), batch_size):
-            logits = model(inputs[start : start + batch_size])
-            wanted = targets[start : start + batch_size]
+            logits = model(inputs[start : start + batch_size].to(device))
+            wanted = targets[start : start + batch_size].to(device)
             total_loss += float(functional.cross_entropy(logits, wanted, reduction="sum"))
             correct += int((logits.argmax(-1) == wanted).sum())
     return total_loss / len(inputs), correct / len(inputs)

@@ -5,6 +5,8 @@ TASKS = {
     "modular_subtraction": "nht_train.tasks.modular:modular_subtraction",
     "modular_multiplication": "nht_train.tasks.modular:modular_multiplication",
     "modular_division": "nht_train.tasks.modular:modular_division",
+    "permutation_operation": "nht_train.tasks.permutations:permutation_operation",
+    "sparse_parity": "nht_train.tasks.parity:sparse_parity",
     "coloured_images": "nht_train.tasks.coloured_images:coloured_images",
     "waterbirds": "nht_train.tasks.spurious_groups:waterbirds",
     "celeba": "nht_train.tasks.spurious_groups:celeba",

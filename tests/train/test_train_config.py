@@ -9,7 +9,7 @@ import pytest
 
 from nht_theory.errors import InputError
 from nht_train.config import TrainConfig
-from nht_train.trainer import build
+from nht_train.setup import build
 
 MINIMAL = '[task]\nname = "modular_addition"\n'
 

@@ -1,0 +1,153 @@
+"""From a configuration to the objects of a run, and to the document that describes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from nht_theory.errors import InputError
+from nht_theory.runs.run import Hyperparameters
+from nht_theory.runs.run_format import RunDocument
+from nht_train.cadence import evaluation_steps
+from nht_train.config import TrainConfig
+from nht_train.interventions import decayed_names, norm_clamp_hook
+from nht_train.models.registry import MODELS
+from nht_train.monitor import NormMonitor
+from nht_train.optimizers import OPTIMIZERS, ChosenOptimizer
+from nht_train.options import check_options, look_up
+from nht_train.provenance import git_revision, package_versions
+from nht_train.schedules import SCHEDULES, Schedule
+from nht_train.seeds import derived_seed
+from nht_train.tasks.registry import TASKS
+from nht_train.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything a run is made of, built from its configuration.
+
+    Attributes:
+        config: with every option filled in.
+        task, model, optimizer, schedule: built, in their initial state.
+        monitor: attached to the optimiser.
+    """
+
+    config: TrainConfig
+    task: Task
+    model: nn.Module
+    optimizer: ChosenOptimizer
+    schedule: Schedule
+    monitor: NormMonitor
+
+    def weight_decay(self, step: int) -> float:
+        """The coefficient of the step after ``step`` steps."""
+        chosen: float = self.config.optimizer.options["weight_decay"]
+        return self.config.intervention.weight_decay(chosen, step)
+
+
+def build(config: TrainConfig) -> Setup:
+    """Build task, model, optimiser, schedule and monitor.
+
+    Raises:
+        InputError: an unknown name or option, or a model that does not fit the task.
+    """
+    task, task_options = _choose(
+        config, "task", TASKS, {"batch_size": config.batch_size, "seed": config.seed}
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(derived_seed(config.seed, "weights"))
+        model, model_options = _choose(config, "model", MODELS, dict(task.model_arguments))
+    model.to(config.runtime.device)
+    decayed = decayed_names(model, config.intervention.decay_on)
+    optimizer, optimizer_options = _choose(
+        config, "optimizer", OPTIMIZERS, {"model": model, "decayed": decayed}
+    )
+    schedule, schedule_options = _choose(
+        config, "schedule", SCHEDULES, {"total_steps": config.steps}
+    )
+    filled = {
+        "task": task_options,
+        "model": model_options,
+        "optimizer": optimizer_options,
+        "schedule": schedule_options,
+    }
+    complete = config.model_copy(
+        update={
+            section: type(config.task)(name=getattr(config, section).name, **options)
+            for section, options in filled.items()
+        }
+    )
+    monitor = _attach_monitor(complete, model, optimizer)
+    return Setup(complete, task, model, optimizer, schedule, monitor)
+
+
+def _choose(
+    config: TrainConfig, section: str, table: dict[str, str], supplied: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """What a section names, called with its options and what the trainer supplies."""
+    chosen = getattr(config, section)
+    function = look_up(chosen.name, table, section)
+    options = check_options(function, chosen.options, section=section, supplied=supplied)
+    try:
+        return function(**options, **supplied), options
+    except TypeError as error:
+        # The signature has no place for what is supplied: a model made for other inputs.
+        raise InputError(
+            f"{section} {chosen.name!r} does not take {', '.join(supplied)} ({error})",
+            source=f"{section}.name",
+            remedy=f"choose a {section} that fits the task",
+        ) from error
+
+
+def _attach_monitor(
+    config: TrainConfig, model: nn.Module, optimizer: ChosenOptimizer
+) -> NormMonitor:
+    """The monitor, after any clamp: what it measures is the step as it really ends."""
+    evaluated = evaluation_steps(config.steps, config.evaluate_every)
+    clamp = config.intervention.norm_clamp
+    handle: list[NormMonitor] = []
+    if clamp is not None:
+        hook = norm_clamp_hook(model, clamp, lambda: handle[0].step)
+        optimizer.parts[-1].register_step_post_hook(hook)
+    handle.append(NormMonitor(model, optimizer.parts, every=lambda step: step in evaluated))
+    return handle[0]
+
+
+def describe_run(setup: Setup) -> RunDocument:
+    """The content of ``run.json``."""
+    config = setup.config
+    optimizer = config.optimizer.options
+    parameter_count = sum(p.numel() for p in setup.model.parameters())
+    extra = {
+        **setup.task.facts,
+        "model": config.model.name,
+        **config.model.options,
+        **config.schedule.options,
+        **config.intervention.model_dump(mode="json", exclude_defaults=True),
+    }
+    return RunDocument(
+        config=config.model_dump(mode="json"),
+        hyperparameters=Hyperparameters(
+            optimizer=setup.optimizer.kind.value,
+            learning_rate=optimizer["learning_rate"],
+            weight_decay=optimizer["weight_decay"],
+            decay_form=setup.optimizer.decay_form,
+            schedule=config.schedule.name,
+            total_steps=config.steps,
+            batch_size=config.batch_size,
+            parameter_count=parameter_count,
+            seed=config.seed,
+            task=setup.task.name,
+            extra=extra,
+            **setup.optimizer.constants,
+        ),
+        seed=config.seed,
+        git_revision=git_revision(),
+        package_versions=package_versions(),
+        parameter_count=parameter_count,
+        groups=setup.monitor.groups,
+        data_hash=setup.task.data_hash,
+    )
