@@ -140,7 +140,8 @@ def _plan_of_folder(
         name = label or root.resolve().name
         planned.append(PlannedFile(label or ".", folder.path, Reader.RUN_DIRECTORY, name))
         own = (run_format.RUN_FILE, run_format.METRICS_FILE, run_format.STATUS_FILE)
-        names = [name for name in names if name not in own]
+        # What else a trainer keeps there (its configuration, a lock) belongs to the run.
+        names = [n for n in names if n not in own and Path(n).suffix.lower() in _BY_SUFFIX]
     events = [name for name in names if tensorboard.MARK in name]
     if events and not (label and _TORCH_HPARAMS_FOLDER.fullmatch(folder.path.name)):
         planned.append(_plan_of_events(events, folder, root))
