@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +9,8 @@ import typer
 
 from nht_theory.cli import EXIT_CHECK_FAILED, EXIT_DONE
 from nht_theory.cli.output import console, print_json, progress
-from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds, VerdictKind
-from nht_theory.errors import InputError
+from nht_theory.cli.thresholds import thresholds_of
+from nht_theory.conventions import DEFAULT_THRESHOLDS, VerdictKind
 
 if TYPE_CHECKING:
     from nht_theory.runs.study import Study
@@ -57,7 +56,7 @@ def validate(
     from nht_theory.reporting.terminal import print_story
 
     with progress() as say:
-        validation = judge(study, _thresholds(threshold, persistence), say)
+        validation = judge(study, thresholds_of(threshold, persistence), say)
     content = None if json and report is None else report_content(validation)
     if report is not None and content is not None:
         write_report(content, report)
@@ -68,16 +67,6 @@ def validate(
         print(f"Report: {report}" if report else "The whole story with figures: --report FILE.html")
     failed = fail_on is not None and any(v.verdict is fail_on for v in validation.verdicts)
     return EXIT_CHECK_FAILED if failed else EXIT_DONE
-
-
-def _thresholds(level: float | None, persistence: int) -> Thresholds:
-    if level is None:
-        return replace(DEFAULT_THRESHOLDS, persistence=persistence)
-    if not 0 < level <= 1:
-        raise InputError(
-            f"{level:g} is not an accuracy", source="--threshold", remedy="give one in (0, 1]"
-        )
-    return Thresholds(level, level, persistence)
 
 
 def _print_dry_run(study: Study, *, as_json: bool) -> None:

@@ -7,6 +7,18 @@ from collections.abc import Iterable
 from nht_theory.errors import InputError
 
 REFERENCES: dict[str, str] = {
+    "arXiv:2603.07323": """@misc{arXiv:2603.07323,
+  author = {Khanh, Truong Xuan and Hoa, Truong Quynh},
+  title = {Norm-Hierarchy Transitions in Representation Learning: When and Why Neural Networks
+    Abandon Shortcuts},
+  year = {2026}, eprint = {2603.07323}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
+    "arXiv:2603.13331": """@misc{arXiv:2603.13331,
+  author = {Khanh, Truong Xuan and Hoa, Truong Quynh and Trung, Luu Duc and Duc, Phan Thanh},
+  title = {The Norm-Separation Delay Law of Grokking: A First-Principles Theory of Delayed
+    Generalization},
+  year = {2026}, eprint = {2603.13331}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
     "akaike1974": """@article{akaike1974,
   author = {Akaike, Hirotugu},
   title = {A new look at the statistical model identification},

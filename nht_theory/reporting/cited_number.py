@@ -1,0 +1,74 @@
+"""One number of a citation, with everything a referee needs to trace it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nht_theory.inference.results import Interval
+
+
+@dataclass(frozen=True)
+class CitedNumber:
+    """A printed number and where it comes from.
+
+    Attributes:
+        identifier: as given to ``nht cite --explain``.
+        label: what it is, in words.
+        value: the number.
+        unit: "1", "step", "%" ...
+        n: independent runs it rests on.
+        n_censored: of these, how many were right-censored.
+        censoring: how the censored ones were treated.
+        method: estimator and interval.
+        formula: the expression evaluated.
+        runs: names of the runs that entered.
+        options: what was set, by name (thresholds, distribution, margins).
+        standard_error, interval, p_value: where the method gives them.
+        note: a verdict, or what qualifies the number.
+        references: keys of the methods used.
+    """
+
+    identifier: str
+    label: str
+    value: float
+    unit: str
+    n: int
+    n_censored: int
+    censoring: str
+    method: str
+    formula: str
+    runs: tuple[str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+    standard_error: float | None = None
+    interval: Interval | None = None
+    p_value: float | None = None
+    note: str = ""
+    references: tuple[str, ...] = field(default=())
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A number with ``digits`` significant digits and no exponent between 1e-4 and 1e6.
+
+    Example:
+        >>> significant(1182.3777), significant(0.00141339), significant(2.5e-7)
+        ('1182', '0.001413', '2.5e-07')
+    """
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{digits - 1}g}"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        return f"{value:.0f}"
+    return text
+
+
+def p_text(p_value: float) -> str:
+    """A p-value in the APA manner, without its leading zero.
+
+    Example:
+        >>> p_text(0.0312), p_text(0.00002), p_text(1.0)
+        ('= .031', '< .001', '= 1.000')
+    """
+    if p_value < 0.001:
+        return "< .001"
+    text = f"{p_value:.3f}"
+    return f"= {text[1:] if text.startswith('0') else text}"
