@@ -17,7 +17,8 @@ from nht_theory.runs.run_format import RunState, read_status
 
 TRAINER = "nht_train"
 """Only ever named: it runs in processes of its own, so nothing here depends on it."""
-LOG_FILE = "log.txt"
+LOG_DIRECTORY = "training-logs"
+"""Beside the runs, not among them, since it is no part of a run."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Two threads beside another busy process are up to fifty times slower than one."""
 
@@ -41,8 +42,8 @@ class Training:
 
     run: DemoRun
     directory: Path
+    log: Path
     process: subprocess.Popen[bytes]
-    forecast_written: bool = False
 
 
 @dataclass
@@ -58,17 +59,19 @@ class Workers:
         """Start a run, or continue it where it was interrupted."""
         place = self.directory / run.name
         status = read_status(place) if place.exists() else None
-        place.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         command = [
             *(sys.executable, "-m", TRAINER, "train", str(self.config), *run.overrides),
             *("-o", str(place)),
             *(["--resume"] if status is not None else []),
         ]
-        with (place / LOG_FILE).open("ab") as log:
+        log = self.directory.parent / LOG_DIRECTORY / f"{run.name}.txt"
+        log.parent.mkdir(exist_ok=True)
+        with log.open("ab") as said:
             process = subprocess.Popen(
-                command, stdout=log, stderr=log, env={**os.environ, **ONE_THREAD}
+                command, stdout=said, stderr=said, env={**os.environ, **ONE_THREAD}
             )
-        started = Training(run, place, process)
+        started = Training(run, place, log, process)
         self.training.append(started)
         return started
 
@@ -82,12 +85,12 @@ class Workers:
         self.training = [one for one in self.training if one not in over]
         for one in over:
             if one.process.returncode != 0:
-                lines = (one.directory / LOG_FILE).read_text(errors="replace").splitlines()
+                lines = one.log.read_text(errors="replace").splitlines()
                 raise InputError(
                     f"training ended with code {one.process.returncode}"
                     f" ({lines[-1] if lines else 'it said nothing'})",
                     source=one.directory,
-                    remedy=f"see {one.directory / LOG_FILE}",
+                    remedy=f"see {one.log}",
                 )
         return over
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.predictions.verdict import Prediction, Verdict
@@ -65,3 +66,13 @@ class ReportContent:
     forecasts: tuple[ScoredForecast, ...] = ()
     forecasts_note: str = ""
     version: str = ""
+
+    @property
+    def judged(self) -> tuple[Verdict, ...]:
+        """Verdicts of the claims that the data can judge."""
+        return tuple(v for v in self.verdicts if v.verdict is not VerdictKind.NOT_APPLICABLE)
+
+    @property
+    def not_applicable(self) -> tuple[Verdict, ...]:
+        """Claims for which the data lack something, which the verdict names."""
+        return tuple(v for v in self.verdicts if v.verdict is VerdictKind.NOT_APPLICABLE)

@@ -14,16 +14,10 @@ from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting import colours, svg, tables
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.figures.catalogue import draw_all
+from nht_theory.reporting.figures.stability import SIGNS
 from nht_theory.reporting.marks import COLOURS, DASHES, Figure, Line, Points, Undrawn
 from nht_theory.reporting.story import answers, effect
 
-SIGNS = {
-    VerdictKind.SUPPORTED: "✓",
-    VerdictKind.REFUTED: "✗",
-    VerdictKind.INCONCLUSIVE: "?",
-    VerdictKind.NOT_APPLICABLE: "–",
-}
-"""So that a verdict is told by more than its colour."""
 CROWDED = 60
 """Lines in a figure above which each is drawn thinner."""
 SECTIONS = (
@@ -81,7 +75,8 @@ def render(content: ReportContent) -> str:
         script=Markup(script),
         sections=SECTIONS,
         answers=answers(content),
-        cards=[_card(verdict, content) for verdict in content.verdicts],
+        cards=[_card(verdict, content) for verdict in content.judged],
+        not_judged=tables.not_applicable_table(content),
         drawings=[_drawing(figure) for figure in drawn if isinstance(figure, Figure)],
         undrawn=[missing for missing in drawn if isinstance(missing, Undrawn)],
         runs=tables.runs_table(content),
@@ -132,8 +127,7 @@ def _card(verdict: Verdict, content: ReportContent) -> _Card:
         facts.append(("n", f"{verdict.n} runs, {verdict.n_censored} censored"))
     facts.append(("rule", verdict.rule))
     if known is not None:
-        not_applicable = verdict.verdict is VerdictKind.NOT_APPLICABLE
-        facts.append(("it needs", known.needs) if not_applicable else ("in general", known.rule))
+        facts.append(("in general", known.rule))
     if verdict.power:
         facts.append(("to decide", verdict.power))
     if verdict.stability:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nht_theory.estimators.results import StudyEstimates
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
-from nht_theory.forecasting.comparable import comparable
+from nht_theory.forecasting.calibration import observe, observe_all
 from nht_theory.forecasting.forecast_run import forecast_observation
 from nht_theory.reporting.content import ScoredForecast
 
@@ -30,10 +29,10 @@ def forecasts_in_retrospect(estimated: StudyEstimates) -> tuple[tuple[ScoredFore
         if estimate.delay is not None and estimate.delay <= 0:
             continue
         target = observe(run.until(made_at), thresholds)
-        earlier = _others(observed, target, same_configuration=single)
+        others = [one for one in observed if single or one.configuration != target.configuration]
         scored.append(
             ScoredForecast(
-                forecast_observation(target, earlier),
+                forecast_observation(target, others),
                 happened_at=estimate.generalization_step,
                 last_seen=int(run.steps[-1]),
                 memorization_step=made_at,

@@ -192,3 +192,15 @@ def merges_table(content: ReportContent) -> Table:
     )
     caption = "The record on the left was kept, at its finest grid; the others repeat it."
     return Table(caption, (Column("kept"), Column("repeats"), Column("why")), rows)
+
+
+def not_applicable_table(content: ReportContent) -> Table:
+    """Claims that these data cannot judge, and what each would need."""
+    rows = []
+    for verdict in content.not_applicable:
+        known = content.claims.get(verdict.prediction)
+        said = "" if known is None else known.claim
+        rows.append(Row((Cell(verdict.prediction), Cell(said), Cell(verdict.rule))))
+    caption = "Not applicable is a result: these data cannot tell, and nothing was guessed."
+    columns = (Column("claim"), Column("what it says"), Column("why it cannot be judged here"))
+    return Table(caption, columns, tuple(rows))

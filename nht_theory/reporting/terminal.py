@@ -21,7 +21,6 @@ COLOUR = {
     VerdictKind.SUPPORTED: "green",
     VerdictKind.REFUTED: "red",
     VerdictKind.INCONCLUSIVE: "yellow",
-    VerdictKind.NOT_APPLICABLE: "dim",
 }
 MOST_RUNS = 12
 """Runs shown one by one; more are shown by category."""
@@ -35,7 +34,8 @@ def print_story(content: ReportContent, console: Console) -> None:
         console.print(Text(answer.headline, style="bold"))
         for sentence in answer.sentences:
             console.print(Text(f"  {sentence}"))
-    console.print(verdict_table(content))
+    if content.judged:
+        console.print(verdict_table(content))
     if content.estimated.estimates:
         few = len(content.estimated.estimates) <= MOST_RUNS
         console.print(_runs(content) if few else _categories(content))
@@ -53,9 +53,9 @@ def _table(headers: Sequence[str], numeric: Sequence[str] = ()) -> Table:
 
 
 def verdict_table(content: ReportContent) -> Table:
-    """One row a claim: verdict, effect with interval, p, n and the rule that decided."""
+    """One row a claim that could be judged: verdict, effect, p, n and the rule that decided."""
     table = _table(("claim", "verdict", "effect", "p (Holm)", "n", "rule"), ("p (Holm)", "n"))
-    for own in content.verdicts:
+    for own in content.judged:
         p = own.p_value if own.holm_p_value is None else own.holm_p_value
         censored = f" ({own.n_censored} cens.)" if own.n_censored else ""
         table.add_row(
