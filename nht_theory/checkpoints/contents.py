@@ -62,18 +62,17 @@ def open_checkpoint(path: Path, weights: str = LIVE) -> Iterator[Contents]:
 
 def _selected(stored: StoredWeights) -> Contents:
     """Parameters under their names in the model, each once."""
-    renamed, name_notes = stripped_names(list(stored.tensors))
     tensors, scales = with_scales(stored.tensors, stored.source)
     left_out = list(stored.left_out)
     left_out += [LeftOut(name, f"the scale of {other}") for name, other in scales.items()]
-    kept: list[StoredTensor] = []
-    for stored_name, tensor in tensors.items():
-        named = replace(tensor, name=renamed[stored_name])
-        reason = None if isinstance(named, QuantizedTensor) else why_not_parameter(named)
-        if reason is None:
-            kept.append(named)
-        else:
-            left_out.append(LeftOut(named.name, reason))
+    reasons = {
+        name: None if isinstance(tensor, QuantizedTensor) else why_not_parameter(tensor)
+        for name, tensor in tensors.items()
+    }
+    left_out += [LeftOut(name, reason) for name, reason in reasons.items() if reason]
+    names = [name for name, reason in reasons.items() if reason is None]
+    renamed, name_notes = stripped_names(names)
+    kept = [replace(tensors[name], name=renamed[name]) for name in names]
     ties = shared_storage(kept)
     notes = [*stored.notes, *name_notes]
     notes += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ DISTRIBUTED = "torch.distributed.checkpoint"
 
 _TRAINER_STATE = "trainer_state.json"
 _TRAINER_STATE_BYTES = 8_000_000
+_UNOPENED = "named in the pickle beside the weights; neither imported nor run"
+_UNOPENED_SHOWN = 20
 _OPTIMIZER_FILES = ("optimizer.pt", "optimizer.bin")
 
 
@@ -128,6 +130,8 @@ def _torch(file: MappedFile, weights: str) -> StoredWeights:
     read = number_reader(saved)
     located = locate_weights(saved.root, file.path, weights)
     tensors = {name: _resolved(name, leaf, saved) for name, leaf in located.leaves.items()}
+    closed = [LeftOut(name, _UNOPENED) for name in saved.unopened[:_UNOPENED_SHOWN]]
+    located = replace(located, left_out=(*located.left_out, *closed))
     return _with_object(file.path, TORCH, tensors, saved.root, read, located)
 
 
@@ -224,13 +228,4 @@ def _beside(stored: StoredWeights, stack: ExitStack) -> StoredWeights:
                 saved, read = opened.root, number_reader(opened)
     except InputError as error:
         left_out.append(LeftOut(folder.name, f"settings beside the weights: {error}"))
-    return StoredWeights(
-        stored.source,
-        stored.format,
-        stored.tensors,
-        step,
-        saved,
-        read,
-        tuple(left_out),
-        stored.notes,
-    )
+    return replace(stored, step=step, saved=saved, read_number=read, left_out=tuple(left_out))

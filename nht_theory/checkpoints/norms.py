@@ -11,6 +11,7 @@ from types import MappingProxyType
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
+from nht_theory.checkpoints.ties import stored_copies
 from nht_theory.checkpoints.weight_location import LIVE
 
 Shape = tuple[int, ...]
@@ -26,6 +27,7 @@ class SquaredNorms(Mapping[str, float]):
         values: the mapping itself, float64; NaN or infinity where a tensor holds any.
         shapes: parameter name -> shape.
         ties: further name of a parameter -> the name it is counted under.
+        copies: those of ``ties`` that are no shared memory but the same bytes stored twice.
         not_finite: parameter name -> number of elements that are NaN or infinite, where any is.
         step: the training step stored inside, or None.
         optimizer: settings read from the optimiser state in or beside the file, or None.
@@ -38,6 +40,7 @@ class SquaredNorms(Mapping[str, float]):
     values_by_name: Mapping[str, float]
     shapes: Mapping[str, Shape]
     ties: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
     not_finite: Mapping[str, int] = field(default_factory=dict)
     step: int | None = None
     optimizer: OptimizerSettings | None = None
@@ -45,7 +48,7 @@ class SquaredNorms(Mapping[str, float]):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("values_by_name", "shapes", "ties", "not_finite"):
+        for name in ("values_by_name", "shapes", "ties", "copies", "not_finite"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __getitem__(self, name: str) -> float:
@@ -110,15 +113,21 @@ def squared_norms(
             shapes[tensor.name] = tensor.shape
             if bad:
                 not_finite[tensor.name] = bad
+        copies = stored_copies(contents.parameters, values)
     notes = [
+        f"{name} holds the same bytes as {other}: taken as tied and stored twice, counted once"
+        for name, other in copies.items()
+    ]
+    notes += [
         f"{count} of {name}'s elements are NaN or infinite" for name, count in not_finite.items()
     ]
     return SquaredNorms(
         source=contents.source,
         format=contents.format,
-        values_by_name=values,
-        shapes=shapes,
-        ties=contents.ties,
+        values_by_name={name: v for name, v in values.items() if name not in copies},
+        shapes={name: shape for name, shape in shapes.items() if name not in copies},
+        ties={**contents.ties, **copies},
+        copies=copies,
         not_finite=not_finite,
         step=contents.step,
         optimizer=contents.optimizer,

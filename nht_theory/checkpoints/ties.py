@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
+import numpy as np
+
+from nht_theory.checkpoints.layers import EMBEDDING, HEAD, layers_of
 from nht_theory.checkpoints.stored_tensor import StoredTensor
 
 
@@ -25,3 +29,34 @@ def shared_storage(tensors: Sequence[StoredTensor]) -> dict[str, str]:
         else:
             first[key] = tensor.name
     return ties
+
+
+def stored_copies(tensors: Sequence[StoredTensor], values: Mapping[str, float]) -> dict[str, str]:
+    """Head -> the embedding whose bytes it repeats: a tie that the format stored twice.
+
+    Formats without references (safetensors) may hold both copies of a tied weight. Only an
+    embedding and a head are taken as tied: other tensors may be equal because layers start as
+    copies of one another.
+
+    Args:
+        tensors: the parameters.
+        values: their squared norms; bytes are compared only where these are equal.
+    """
+    by_name = {tensor.name: tensor for tensor in tensors}
+    layers = layers_of({tensor.name: tensor.shape for tensor in tensors})
+    copies: dict[str, str] = {}
+    for head in layers.get(HEAD, ()):
+        for embedding in layers.get(EMBEDDING, ()):
+            a, b = by_name[embedding], by_name[head]
+            alike = a.shape == b.shape and a.element == b.element and len(a.shape) == 2
+            if alike and values[embedding] == values[head] > 0 and _same_numbers(a, b):
+                copies[head] = embedding
+                break
+    return copies
+
+
+def _same_numbers(a: StoredTensor, b: StoredTensor) -> bool:
+    return all(
+        x is not None and y is not None and np.array_equal(x, y)
+        for x, y in zip_longest(a.chunks(), b.chunks())
+    )

@@ -70,6 +70,14 @@ def reduce_call(symbol: Symbol, arguments: tuple[Any, ...]) -> Any:
     return NotImplemented if known is None else known(*arguments)
 
 
+def is_tensor_symbol(symbol: Symbol) -> bool:
+    """Whether a symbol belongs to tensors and plain containers, whose meaning is known here."""
+    if (symbol.module, symbol.name) in _CALLS:
+        return True
+    torch_type = symbol.name in STORAGE_CLASSES or symbol.name in ELEMENTS
+    return torch_type and symbol.module.partition(".")[0] == "torch"
+
+
 def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 

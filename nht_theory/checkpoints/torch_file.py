@@ -17,6 +17,7 @@ from nht_theory.checkpoints.torch_calls import (
     StorageReference,
     TensorReference,
     elements_within,
+    is_tensor_symbol,
     reduce_call,
     storage_reference,
 )
@@ -33,12 +34,11 @@ class TorchFile:
 
     Attributes:
         root: what was saved, as dicts, lists, tensors by reference, and opaque objects.
-        symbols: classes and functions that the pickle names, beyond those that rebuild tensors.
     """
 
     def __init__(self, file: MappedFile, start: int = 0, length: int | None = None) -> None:
         self.file = file
-        self.symbols: dict[str, None] = {}
+        self._symbols: dict[str, None] = {}
         self._storages: dict[str, tuple[int, int]] = {}
         self._references: dict[str, StorageReference] = {}
         region = ZipRegion(file, start, length)
@@ -46,6 +46,11 @@ class TorchFile:
             self.root = self._read_zip(region)
         else:
             self.root = self._read_legacy(region)
+
+    @property
+    def unopened(self) -> tuple[str, ...]:
+        """Classes and functions that the pickle names, beyond those that rebuild tensors."""
+        return tuple(self._symbols)
 
     def stored(self, name: str, tensor: TensorReference) -> StoredTensor:
         """The tensor as a range of the file.
@@ -75,7 +80,8 @@ class TorchFile:
 
     def _note_symbol(self, symbol: Any) -> None:
         refuse_dangerous(symbol, self.file.path)
-        self.symbols.setdefault(str(symbol))
+        if not is_tensor_symbol(symbol):
+            self._symbols.setdefault(str(symbol))
 
     def _note_storage(self, identifier: Any) -> StorageReference:
         reference = storage_reference(identifier)

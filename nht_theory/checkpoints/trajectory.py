@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.groups import ParameterGroup, parameter_groups
 from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.norms import Shape, SquaredNorms, squared_norms
+from nht_theory.checkpoints.norms import Shape, SquaredNorms
+from nht_theory.checkpoints.optimizer_state import OptimizerSettings
+from nht_theory.checkpoints.progress import Report
+from nht_theory.checkpoints.reading import read_all
 from nht_theory.checkpoints.weight_location import LIVE
 from nht_theory.errors import InputError
 
@@ -37,6 +40,9 @@ class NormTrajectory:
         parameter_squared_norms: parameter name -> float64, shape [n].
         shapes: parameter name -> shape.
         files: the checkpoint of each step.
+        optimizer: settings read from the optimiser state of the last checkpoint that has one, or
+            None; offered as the run's hyper-parameters.
+        learning_rates: float64, shape [n], from the optimiser state; NaN where it is not stored.
         left_out: checkpoints, tensors and entries that are not counted, each with the reason.
         notes: what reading changed or noticed.
     """
@@ -51,6 +57,8 @@ class NormTrajectory:
     parameter_squared_norms: Mapping[str, Series]
     shapes: Mapping[str, Shape]
     files: tuple[Path, ...]
+    optimizer: OptimizerSettings | None
+    learning_rates: Series
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -70,6 +78,9 @@ def norm_trajectory(
     exact: bool = False,
     weights: str = LIVE,
     decayed: Collection[str] | None = None,
+    cache: bool = True,
+    workers: int | None = None,
+    progress: Report | None = None,
 ) -> NormTrajectory:
     """Squared norms, total and by group, at every checkpoint of a run.
 
@@ -80,7 +91,11 @@ def norm_trajectory(
         series: as :func:`nht_theory.checkpoints.discover` finds it.
         exact: float64 throughout.
         weights: ``live``, ``ema`` or the key of the set to take.
-        decayed: names of the parameters that weight decay acts on, where that is known.
+        decayed: names of the parameters that weight decay acts on; None takes them from the
+            optimiser state where it is stored, else those of two dimensions or more.
+        cache: remember the norms, and use remembered ones of unchanged files.
+        workers: threads; None takes one for each core, four at most.
+        progress: called as reading goes on, with bytes per second and time left.
 
     Raises:
         InputError: not one checkpoint of the series can be read.
@@ -98,14 +113,21 @@ def norm_trajectory(
         ([0, 100], [4.0, 40804.0])
     """
     left_out = list(series.left_out)
+    found = read_all(
+        [checkpoint.path for checkpoint in series.checkpoints],
+        exact=exact,
+        weights=weights,
+        cache=cache,
+        workers=workers,
+        progress=progress,
+    )
     read: list[tuple[int, SquaredNorms]] = []
-    for checkpoint in series.checkpoints:
-        try:
-            norms = squared_norms(checkpoint.path, exact=exact, weights=weights)
-        except InputError as error:
-            left_out.append(LeftOut(_shown(checkpoint.path, series), str(error)))
-            continue
-        read.append((checkpoint.step, norms))
+    for checkpoint, norms in zip(series.checkpoints, found, strict=True):
+        if isinstance(norms, InputError):
+            left_out.append(LeftOut(_shown(checkpoint.path, series), str(norms)))
+        else:
+            read.append((checkpoint.step, norms))
+    read = _with_separate_copies(read)
     kept = _of_one_model(read, series, left_out)
     if not kept:
         reasons = "; ".join(entry.reason for entry in left_out[:2])
@@ -116,6 +138,34 @@ def norm_trajectory(
 def _shown(path: Path, series: CheckpointSeries) -> str:
     inside = path.is_relative_to(series.directory) and path != series.directory
     return str(path.relative_to(series.directory)) if inside else str(path)
+
+
+def _with_separate_copies(
+    read: list[tuple[int, SquaredNorms]],
+) -> list[tuple[int, SquaredNorms]]:
+    """A tie that is read off equal bytes must hold at every checkpoint: weights that only start
+    equal are two parameters, and counted as two throughout."""
+    always = set.intersection(*(set(norms.copies) for _, norms in read)) if read else set()
+    separated = []
+    for step, norms in read:
+        apart = {name: other for name, other in norms.copies.items() if name not in always}
+        if apart:
+            norms = replace(  # noqa: PLW2901
+                norms,
+                values_by_name={**norms, **{name: norms[o] for name, o in apart.items()}},
+                shapes={**norms.shapes, **{name: norms.shapes[o] for name, o in apart.items()}},
+                ties={name: other for name, other in norms.ties.items() if name not in apart},
+                copies={name: other for name, other in norms.copies.items() if name not in apart},
+                notes=(
+                    *(note for note in norms.notes if "stored twice" not in note),
+                    *(
+                        f"{n} equals {o} at {norms.source.name} only: two parameters"
+                        for n, o in apart.items()
+                    ),
+                ),
+            )
+        separated.append((step, norms))
+    return separated
 
 
 def _of_one_model(
@@ -148,7 +198,11 @@ def _assembled(
     table = np.array([[norms[name] for name in shapes] for _, norms in kept], dtype=np.float64)
     table[~np.isfinite(table)] = np.nan
     column = {name: i for i, name in enumerate(shapes)}
+    settings = next((n.optimizer for _, n in reversed(kept) if n.optimizer is not None), None)
+    if decayed is None and settings is not None:
+        decayed = settings.decayed
     groups = parameter_groups(shapes, decayed)
+    rates = [n.optimizer.learning_rate if n.optimizer is not None else None for _, n in kept]
     by_group = {
         g.name: table[:, [column[n] for n in g.parameter_names]].sum(axis=1) for g in groups
     }
@@ -175,6 +229,8 @@ def _assembled(
         parameter_squared_norms={name: table[:, i].copy() for name, i in column.items()},
         shapes=shapes,
         files=tuple(norms.source for _, norms in kept),
+        optimizer=settings,
+        learning_rates=np.array([np.nan if rate is None else rate for rate in rates]),
         left_out=tuple(left_out),
         notes=tuple(notes),
     )
