@@ -23,7 +23,7 @@ from nht_theory.inference.power import SlopeDesign, seeds_needed
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.delays import Delays, delays
-from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, POWER, Decision, decide
+from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, POWER, Decision, decide, power_of
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 WHERE_ORDERED, EVERYWHERE = "law", "law_everywhere"
@@ -99,9 +99,14 @@ def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict
         )
         + f" against 1 within {EQUIVALENCE}; p = {p_value:.3g}",
         details=_details(study, rows, fit),
-        power=power_of_slope(fit, rows.log_inverse_rate, rows.n, RATE)
-        if verdict is VerdictKind.INCONCLUSIVE
-        else "",
+        power="; ".join(
+            f"{predictor}: "
+            + power_of_slope(own, fit, column, len(set(rows.configurations)), predictor)
+            for (predictor, own), column in zip(
+                decisions.items(), (rows.log_inverse_rate, rows.log_log_ratio), strict=True
+            )
+            if own.verdict is VerdictKind.INCONCLUSIVE
+        ),
     )
 
 
@@ -122,12 +127,15 @@ def fit_law(
     )
 
 
-def power_of_slope(fit: CensoredRegression, predictor: Vector, n: int, name: str) -> str:
-    """Seeds per setting with which a sweep would decide about a slope of one, as a sentence.
+def power_of_slope(
+    decision: Decision, fit: CensoredRegression, predictor: Vector, configurations: int, name: str
+) -> str:
+    """What would decide about a slope of one: more of the same, or a sweep of another spread.
 
-    For the spread at hand and for a decade and a half, at the scatter that the fit found.
+    The sweep's seeds per setting assume the scatter within a setting that the fit found, and
+    settings that err independently.
     """
-    levels = len(np.unique(predictor.round(9)))
+    levels = min(len(np.unique(predictor.round(9))), configurations)
     plans = []
     for spread in (float(np.exp(np.ptp(predictor))), 10.0, 30.0):
         design = SlopeDesign(
@@ -140,9 +148,9 @@ def power_of_slope(fit: CensoredRegression, predictor: Vector, n: int, name: str
         seeds = seeds_needed(design, power=POWER)
         plans.append(f"{seeds or 'more than 1000'} over a factor of {spread:.3g}")
     return (
-        f"seeds per setting that decide about a slope of 1 on {name} with probability {POWER}, at "
-        f"{levels} settings and the scatter found ({fit.scale:.2f} in ln T, {n} runs): "
-        + ", ".join(plans)
+        f"{power_of(decision, configurations, 'configurations')}; a sweep of {levels} values of "
+        f"{name} with a true slope of 1 and a scatter of {fit.scale:.2f} in ln T needs, in seeds "
+        "per value: " + ", ".join(plans)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,22 +27,23 @@ AGREEMENT = 0.8
 
 def judge(study: StudyEstimates) -> Verdict:
     """Do the regimes appear in the order of weight decay, and do runs behave accordingly?"""
+    needed = log_ratio_needed(study)
     labelled = [
-        (run, own)
+        Labelled(run, own, placed(run, own, needed))
         for run, own in study.pairs()
         if own.regime in ORDER
         and own.generalization is not None
         and run.hyperparameters.weight_decay is not None
     ]
-    seen = {own.regime for _, own in labelled}
-    decays = {run.hyperparameters.weight_decay for run, _ in labelled}
+    seen = {row.regime for row in labelled}
+    decays = {row.run.hyperparameters.weight_decay for row in labelled}
     if len(seen) < 2 or len(decays) < 3:
         return not_applicable(
             NAME,
             "needs at least two regimes over at least three weight decays, with accuracies and "
             f"the norm; {len(seen)} regimes over {len(decays)} weight decays were seen",
         )
-    right = [pair for pair in labelled if behaves(pair[1])]
+    right = [row for row in labelled if row.behaves]
     share, n = len(right), len(labelled)
     above = binomial_test(share, n, probability=AGREEMENT, alternative=Alternative.GREATER)
     below = binomial_test(share, n, probability=AGREEMENT, alternative=Alternative.LESS)
@@ -61,60 +63,65 @@ def judge(study: StudyEstimates) -> Verdict:
         interval=above.interval,
         p_value=p_value,
         n=n,
-        n_censored=sum(own.censored for _, own in labelled),
+        n_censored=sum(row.own.censored for row in labelled),
         rule=f"{share} of {n} runs behave as their regime says, exact binomial against "
         f"{AGREEMENT:.0%}: p = {p_value:.3g}; regimes not seen: {', '.join(missing) or 'none'}; "
         f"settings whose regimes are out of order in weight decay: {len(disorder)}",
-        details=_details(study, labelled, disorder),
+        details=_details(study, labelled, disorder, needed),
         power=more_for_p(p_value, n, "runs")
         if verdict is VerdictKind.INCONCLUSIVE and not (disorder or missing)
         else "",
     )
 
 
-def behaves(own: RunEstimate) -> bool:
-    """Weak and strong runs do not generalise; intermediate ones do, after memorising."""
-    if own.regime is Regime.INTERMEDIATE:
-        return own.delay is not None and own.delay >= 0
-    return own.censored
+@dataclass(frozen=True)
+class Labelled:
+    """A run with the regime that its norm and its budget put it in."""
+
+    run: Run
+    own: RunEstimate
+    regime: Regime
+
+    @property
+    def behaves(self) -> bool:
+        """Weak and strong runs do not generalise; intermediate ones do, once they memorised."""
+        if self.regime is Regime.INTERMEDIATE:
+            return self.own.delay is not None and self.own.delay >= 0
+        return self.own.censored
 
 
-def disordered(labelled: list[selection.Pair]) -> list[str]:
+def placed(run: Run, own: RunEstimate, needed: float | None) -> Regime:
+    """The regime of a run: its trajectory's label, but weak where its clock ran too short.
+
+    A run whose whole regularisation clock stays below the log-ratio that a transition needs is
+    weak before training (THEORY.md section 4), however its norm has begun to fall.
+    """
+    budget = clock_budget(run)
+    short = needed is not None and budget is not None and budget < needed
+    return Regime.WEAK if short and own.regime is Regime.INTERMEDIATE else own.regime
+
+
+def log_ratio_needed(study: StudyEstimates) -> float | None:
+    """Median ln(V_mem/V_star) over the delayed runs; None where no run gives one."""
+    ratios = [selection.norm_ratio(own) for _, own in selection.delayed(study)]
+    logs = [math.log(ratio) for ratio in ratios if ratio is not None and ratio > 1]
+    return float(np.median(logs)) if logs else None
+
+
+def disordered(labelled: list[Labelled]) -> list[str]:
     """Settings in which the median regime moves back as weight decay grows."""
+    places: dict[str, dict[float, list[int]]] = {}
+    for row in labelled:
+        decay = row.run.hyperparameters.weight_decay
+        assert decay is not None  # the caller selects runs that have one
+        levels = places.setdefault(selection.stratum(row.run, "weight_decay"), {})
+        levels.setdefault(decay, []).append(ORDER[row.regime])
     found = []
-    for name, pairs in selection.by_configuration(labelled, without=("weight_decay",)).items():
-        places: dict[float, list[int]] = {}
-        for run, own in pairs:
-            decay = run.hyperparameters.weight_decay
-            assert decay is not None  # the caller selects runs that have one
-            places.setdefault(decay, []).append(ORDER[own.regime])
-        medians = [float(np.median(places[decay])) for decay in sorted(places)]
+    for name, levels in places.items():
+        medians = [float(np.median(levels[decay])) for decay in sorted(levels)]
         if any(later < earlier for earlier, later in itertools.pairwise(medians)):
             found.append(name)
     return found
-
-
-def predicted_weak(study: StudyEstimates) -> tuple[list[selection.Pair], float] | None:
-    """Runs whose whole regularisation budget is below the log-ratio that a transition needs.
-
-    The ratio is the median of ln(V_mem/V_star) over the delayed runs of the study; the budget
-    is the pure-decay rate times the number of steps trained.
-
-    Returns:
-        (runs, ratio), or None where no run gives a ratio.
-
-    Source: THEORY.md section 4.
-    """
-    ratios = [selection.norm_ratio(own) for _, own in selection.delayed(study)]
-    logs = [math.log(ratio) for ratio in ratios if ratio is not None and ratio > 1]
-    if not logs:
-        return None
-    needed = float(np.median(logs))
-    return [
-        (run, own)
-        for run, own in study.pairs()
-        if (budget := clock_budget(run)) is not None and budget < needed
-    ], needed
 
 
 def clock_budget(run: Run) -> float | None:
@@ -127,32 +134,26 @@ def clock_budget(run: Run) -> float | None:
 
 
 def _details(
-    study: StudyEstimates, labelled: list[selection.Pair], disorder: list[str]
+    study: StudyEstimates, labelled: list[Labelled], disorder: list[str], needed: float | None
 ) -> tuple[str, ...]:
     settings = selection.varying_settings(study)
-    lines = [
-        f"{regime.value}: {sum(own.regime is regime for _, own in labelled)} runs, "
-        f"{sum(own.regime is regime and not own.censored for _, own in labelled)} generalise"
-        for regime in ORDER
-    ]
+    lines = []
+    for regime in ORDER:
+        rows = [row for row in labelled if row.regime is regime]
+        switched = sum(not row.own.censored for row in rows)
+        lines.append(f"{regime.value}: {len(rows)} runs, {switched} generalise")
+    if needed is not None:
+        lines.append(
+            f"a run is weak when its clock stays below {needed:.2f}, the median ln(V_mem/V_star) "
+            "of the delayed runs, or its norm does not fall after memorising"
+        )
     lines += [
-        f"counter-example: {selection.described(run, settings)}: {own.regime.value}, "
-        f"{'did not generalise' if own.censored else 'generalises'}"
-        for run, own in labelled
-        if not behaves(own)
+        f"counter-example: {selection.described(row.run, settings)}: {row.regime.value}, "
+        f"{'did not generalise' if row.own.censored else 'generalises'}"
+        for row in labelled
+        if not row.behaves
     ]
     lines += [f"out of order: {selection.shortened(name, settings)}" for name in disorder]
-    weak = predicted_weak(study)
-    if weak is not None:
-        pairs, needed = weak
-        against = [pair for pair in pairs if not pair[1].censored]
-        lines.append(
-            f"a-priori boundary: the clock of {len(pairs)} runs stays below the median log-ratio "
-            f"{needed:.2f}; {len(pairs) - len(against)} of them do not generalise"
-        )
-        lines += [
-            f"against the boundary: {selection.described(run, settings)}" for run, _ in against
-        ]
     return tuple(lines)
 
 

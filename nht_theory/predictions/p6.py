@@ -68,7 +68,7 @@ def judge(study: StudyEstimates) -> Verdict:
             f"left out, separation not ordered: {selection.shortened(name, settings)}"
             for name in unclean
         ),
-        power=power_of_slope(fit, slope, times.n, SLOPE)
+        power=power_of_slope(decision, fit, slope, len(set(configurations)), SLOPE)
         if decision.verdict is VerdictKind.INCONCLUSIVE
         else "",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nht_theory.conventions import Thresholds
+from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.summary import Progress, estimate_study
 from nht_theory.predictions.verdict import Prediction
 from nht_theory.runs.study import Study
@@ -36,7 +36,7 @@ def verdicts_at_other_thresholds(
 ) -> dict[str, tuple[str, ...]]:
     """Prediction -> its verdict at each other threshold, before Holm, as a line of text.
 
-    Predictions that do not use the thresholds are left out.
+    Predictions that do not use the thresholds, or apply at none of them, are left out.
     """
     found: dict[str, list[str]] = {}
     others = other_thresholds(own)
@@ -49,4 +49,8 @@ def verdicts_at_other_thresholds(
             if prediction.uses_thresholds:
                 verdict = prediction.judge(estimates).verdict.value
                 found.setdefault(prediction.name, []).append(f"{label}: {verdict}")
-    return {name: tuple(lines) for name, lines in found.items()}
+    return {
+        name: tuple(lines)
+        for name, lines in found.items()
+        if not all(line.endswith(VerdictKind.NOT_APPLICABLE) for line in lines)
+    }
