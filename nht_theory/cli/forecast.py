@@ -1,74 +1,79 @@
-"""``nht forecast``: when a run will generalise, from what is known now."""
+"""``nht forecast``: when a run will generalise, from what is known now; and how well it can say."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nht_theory.cli.output import print_json
+from nht_theory.cli.forecast_text import describe, print_score
+from nht_theory.cli.output import print_json, progress
 from nht_theory.errors import InputError
-from nht_theory.forecasting.at_memorization import forecast_at_memorization
-from nht_theory.forecasting.forecast import Basis, Forecast
+from nht_theory.forecasting.forecast import Forecast
+from nht_theory.forecasting.forecast_run import forecast_known
 from nht_theory.runs.load import load_study
-from nht_theory.runs.run import Run
+from nht_theory.runs.study import Study
 
 
 def forecast(
-    run: Annotated[Path, typer.Argument(help="A run, finished or still training.")],
+    run: Annotated[Path | None, typer.Argument(help="A run, finished or still training.")] = None,
     earlier: Annotated[
-        Path, typer.Option("--from", help="Earlier runs to learn from: any file or directory.")
-    ],
+        Path | None,
+        typer.Option("--from", help="Earlier runs to learn from: any file or directory."),
+    ] = None,
     at: Annotated[
-        int | None, typer.Option(help="Use nothing after this step (default: all there is).")
+        int | None,
+        typer.Option(
+            help="Use nothing after this step (default: all there is; for a run that has "
+            "generalised, its memorisation)."
+        ),
+    ] = None,
+    score: Annotated[
+        Path | None,
+        typer.Option(
+            help="Score forecasts of this study's runs, each configuration from the others (or "
+            "from the runs of --from)."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """When a run will generalise, from what is known now."""
-    calibration = load_study(earlier)
-    forecasts = [
-        forecast_at_memorization(_known(one, at), calibration) for one in load_study(run).runs
-    ]
-    if not forecasts:
-        raise InputError("no run found", source=run, remedy="give a run directory or a log")
-    if json:
-        print_json(forecasts[0] if len(forecasts) == 1 else forecasts)
+    if score is not None:
+        _score(score, earlier, json=json)
         return
-    for made in forecasts:
-        print(describe(made))
+    if run is None or earlier is None:
+        raise InputError(
+            f"{'RUN' if run is None else '--from STUDY'} is missing",
+            remedy="give a run and where to learn from: nht forecast RUN --from STUDY, or "
+            "nht forecast --score STUDY",
+        )
+    _show(_forecasts(run, load_study(earlier), at), json=json)
 
 
-def describe(made: Forecast) -> str:
-    """A forecast in words, for the terminal.
-
-    Example:
-        >>> from nht_theory.forecasting.forecast import Stage
-        >>> print(describe(Forecast("a", Stage.MEMORIZATION, 800, Basis.REFUSED, None, None, None,
-        ...     "no earlier run", "add some", (), "")))
-        a: refused at step 800: no earlier run
-          remedy: add some
-    """
-    if made.basis is Basis.REFUSED or made.median is None or made.interval is None:
-        lines = [f"{made.run}: refused at step {made.made_at}: {made.reason}"]
-        return "\n".join([*lines, f"  remedy: {made.remedy}"] if made.remedy else lines)
-    low, high = made.interval.low, made.interval.high
-    lines = [
-        f"{made.run}: expected to generalise near step {_steps(made.median)} "
-        f"({made.interval.coverage:.0%} interval {_steps(low)} to {_steps(high)})",
-        f"  made at step {made.made_at} ({made.stage.value}), basis {made.basis.value}: "
-        f"{made.reason}",
-        f"  from {len(made.calibration)} earlier runs: {made.method}",
-    ]
-    if made.probability_within_budget is not None:
-        lines.append(f"  before training ends: probability {made.probability_within_budget:.2f}")
-    return "\n".join(lines)
+def _forecasts(run: Path, calibration: Study, at: int | None) -> list[Forecast]:
+    found = load_study(run).runs
+    if not found:
+        raise InputError("no run found", source=run, remedy="give a run directory or a log")
+    return [forecast_known(one, calibration, at=at) for one in found]
 
 
-def _steps(value: float) -> str:
-    return f"{value:.0f}" if math.isfinite(value) else "never"
+def _show(made: list[Forecast], *, json: bool) -> None:
+    if json:
+        print_json(made[0] if len(made) == 1 else made)
+        return
+    for one in made:
+        print(describe(one))
 
 
-def _known(run: Run, at: int | None) -> Run:
-    return run if at is None else run.until(at)
+def _score(study: Path, earlier: Path | None, *, json: bool) -> None:
+    from nht_theory.forecasting.score_study import score_study
+
+    runs = load_study(study)
+    learn = None if earlier is None else load_study(earlier)
+    with progress() as say:
+        scored = score_study(runs, learn, progress=say)
+    if json:
+        print_json(scored)
+    else:
+        print_score(scored)

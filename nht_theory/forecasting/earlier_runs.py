@@ -22,8 +22,7 @@ MINIMUM_LAW = 2
 MINIMUM_EMPIRICAL = 5
 """Earlier runs below which a regression without the law is not attempted."""
 MINIMUM_LAWLESS_CONFIGURATIONS = 3
-"""Lawless configurations with a switch from which the regression learns alone: with fewer it
-takes every run."""
+"""Lawless configurations with a switch from which a regression learns alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +55,18 @@ class EarlierRuns:
 
     @cached_property
     def empirical_model(self) -> LogDelayModel | None:
-        """Survival regression on the settings; None with too few delays."""
+        """Survival regression on the settings over every run; None with too few delays."""
+        return self._survival_regression(self.observations)
+
+    @cached_property
+    def lawless_model(self) -> LogDelayModel | None:
+        """The same over runs that broke the law, where these show enough by themselves."""
         lawless = self.lawfulness.lawless
-        alone = _configurations(_delayed(lawless)) >= MINIMUM_LAWLESS_CONFIGURATIONS
-        used = lawless if alone and len(_delayed(lawless)) >= MINIMUM_EMPIRICAL else None
-        used = self.observations if used is None else used
+        if _configurations(_delayed(lawless)) < MINIMUM_LAWLESS_CONFIGURATIONS:
+            return None
+        return self._survival_regression(lawless)
+
+    def _survival_regression(self, used: Sequence[Observation]) -> LogDelayModel | None:
         if len(_delayed(used)) < MINIMUM_EMPIRICAL:
             return None
         return fit_empirical_model(used, self.names)

@@ -13,6 +13,8 @@ from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge
 from nht_theory.forecasting.log_delay_model import LogDelayModel, prior_penalty
 from nht_theory.forecasting.shrunken_regression import RESIDUAL_SD, Array
 
+BETWEEN_SD = 1.0
+"""Prior standard deviation of ln delay between configurations, when no law ties them."""
 _ITERATIONS = 30
 
 
@@ -69,6 +71,7 @@ def fit_empirical_model(
         method=f"survival regression of the delay on "
         f"({', '.join(names[one] for one in chosen) or 'nothing'})"
         f"{', in units of 1/r' if with_clock else ''}, {int((~seen).sum())} runs censored",
+        between_sd=BETWEEN_SD,
     )
 
 

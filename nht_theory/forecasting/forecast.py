@@ -46,6 +46,7 @@ class Forecast:
             as not applicable; None where it says none.
         delay: expected steps from memorisation to generalisation.
         delay_interval: the 90 % interval of those steps.
+        parameters: how many were fitted (effective ones, where they are shrunken).
     """
 
     run: str
@@ -63,3 +64,4 @@ class Forecast:
     law_median: float | None = None
     delay: float | None = None
     delay_interval: Interval | None = None
+    parameters: float | None = None

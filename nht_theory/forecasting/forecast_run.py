@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, FORECAST_COVERAGE, Thresholds
 from nht_theory.estimators.results import Interval
+from nht_theory.estimators.transitions import generalization, memorization
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
@@ -50,6 +51,22 @@ def forecast_run(
     known = run if at is None else run.until(at)
     target = observe(known.until(_last_step(known)), thresholds)
     return forecast_observation(target, observe_all(calibration.runs, thresholds))
+
+
+def forecast_known(
+    run: Run,
+    calibration: Study,
+    *,
+    at: int | None = None,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+) -> Forecast:
+    """:func:`forecast_run` at the most useful moment: ``at`` where it is given, else now; of a
+    run that has generalised already, its memorisation, as if the rest were unknown."""
+    memorized, generalized = memorization(run, thresholds), generalization(run, thresholds)
+    over = generalized is not None and generalized.step is not None
+    if at is None and over and memorized is not None:
+        at = memorized.step
+    return forecast_run(run, calibration, at=at, thresholds=thresholds)
 
 
 def forecast_observation(target: Observation, calibration: Sequence[Observation]) -> Forecast:
@@ -140,6 +157,7 @@ def _forecast(target: Observation, now: int, basis: Basis, outlook: Outlook) -> 
         delay_interval=None
         if delay is None
         else _from(elapsed, delay.interval(FORECAST_COVERAGE, outlook.method)),
+        parameters=outlook.parameters,
     )
 
 

@@ -36,6 +36,8 @@ class LogDelayModel:
         observations: the calibration runs, length n.
         parameters: number of fitted coefficients.
         method: in words.
+        between_sd: prior standard deviation between configurations, counted as one more
+            configuration; 0 where the errors of left-out configurations say enough.
     """
 
     names: tuple[str, ...]
@@ -46,6 +48,7 @@ class LogDelayModel:
     observations: tuple[Observation, ...]
     parameters: int
     method: str
+    between_sd: float = 0.0
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -89,9 +92,12 @@ class LogDelayModel:
         The mean square of the held-out errors is drawn towards the spread that seeds leave.
         Replicates share their configuration's error, so the degrees count configurations.
         """
+        count, size = self.folds.count, self.errors.size
         squares = RESIDUAL_DEGREES * RESIDUAL_SD**2 + float(self.errors @ self.errors)
-        scale = float(np.sqrt(squares / (RESIDUAL_DEGREES + self.errors.size)))
-        return scale, RESIDUAL_DEGREES + self.folds.count - 1
+        variance = squares / (RESIDUAL_DEGREES + size)
+        if self.between_sd:
+            variance = (count * variance + self.between_sd**2) / (count + 1)
+        return float(np.sqrt(variance)), RESIDUAL_DEGREES + count - 1
 
     def _variances(self) -> tuple[float, float]:
         """Between- and within-configuration variance of the held-out errors (moments)."""

@@ -34,6 +34,7 @@ class Outlook:
         runs: names of the earlier runs used.
         method: the model with its numbers and its number of free parameters.
         reason: why it applies.
+        parameters: how many were fitted (effective ones, where they are shrunken).
         delay: distribution of the steps from memorisation to generalisation, where the run has
             not memorised yet.
     """
@@ -42,6 +43,7 @@ class Outlook:
     runs: tuple[str, ...]
     method: str
     reason: str
+    parameters: float
     delay: StepsAhead | None = None
 
 
@@ -58,7 +60,7 @@ def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook 
         return objection
     model = earlier.law_model
     if model is None:
-        return _few_runs(target, now, earlier)
+        return few_runs_outlook(target, now, earlier)
     above, log_star = target.squared_norm_memorization, model.log_star(target.settings)
     log_above = model.log_memorization(target.settings) if above is None else float(np.log(above))
     objection = _norm_objection(target, log_above, log_star)
@@ -69,8 +71,10 @@ def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook 
         return _before_memorization(target, now, earlier, model.delays, reason)
     left = _with_state(target, now, earlier, model.delays)
     if left is None:
-        return _few_runs(target, now, earlier)
-    return Outlook(left[0], model.delays.runs, f"{model.delays.method}{left[1]}", reason)
+        return few_runs_outlook(target, now, earlier)
+    steps, said, parameters = left
+    method = f"{model.delays.method}{said}"
+    return Outlook(steps, model.delays.runs, method, reason, parameters)
 
 
 def law_objection(target: Observation, earlier: EarlierRuns) -> str:
@@ -99,7 +103,8 @@ def law_objection(target: Observation, earlier: EarlierRuns) -> str:
 
 def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
     """What a regression on earlier runs says without the law, or why it cannot."""
-    model = earlier.empirical_model
+    strayed = earlier.lawfulness.objection(target.settings, target.configuration)
+    model = (earlier.lawless_model if strayed else None) or earlier.empirical_model
     if model is None:
         shown = sum(one.delay is not None for one in earlier.observations)
         return (
@@ -116,14 +121,13 @@ def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Ou
         left = _elapsed(target, now, earlier, model)
     if left is None:
         return "the run has outlasted everything that earlier runs make likely"
-    return Outlook(
-        left[0], model.runs, f"{model.method}, {model.parameters} parameters{left[1]}", ""
-    )
+    steps, said, parameters = left
+    return Outlook(steps, model.runs, f"{model.method}{said}", "", parameters)
 
 
 def _with_state(
     target: Observation, now: int, earlier: EarlierRuns, model: LogDelayModel
-) -> tuple[StepsAhead, str] | None:
+) -> tuple[StepsAhead, str, float] | None:
     """The delay expected from the settings, then the run's own state; None with too few runs."""
     landmark = earlier.landmark(model, target)
     if landmark is None:
@@ -135,18 +139,20 @@ def _with_state(
         f"runs at the same point ({len(made.features)} features, {made.parameters:.1f} effective "
         "parameters)"
     )
-    return StepsAhead.of_log(earlier.widened(made.log_steps, target)), said
+    steps = StepsAhead.of_log(earlier.widened(made.log_steps, target))
+    return steps, said, model.parameters + made.parameters
 
 
 def _elapsed(
     target: Observation, now: int, earlier: EarlierRuns, model: LogDelayModel
-) -> tuple[StepsAhead, str] | None:
+) -> tuple[StepsAhead, str, float] | None:
     """The delay expected from the settings, given that it has not ended yet."""
     delay = earlier.widened(
         model.predict(target.settings, target.decay_rate, target.configuration), target
     )
     left = StepsAhead.of_log(delay).beyond(now - (target.memorization_time or 0.0))
-    return None if left is None else (left, ", given the time already passed")
+    said = f" ({model.parameters} parameters), given the time already passed"
+    return None if left is None else (left, said, float(model.parameters))
 
 
 def _before_memorization(
@@ -158,10 +164,10 @@ def _before_memorization(
         return waiting
     delay = StepsAhead.of_log(earlier.widened(expected, target))
     said = f"{model.method}, {model.parameters} parameters; T_mem regressed on the settings"
-    return Outlook(waiting + delay, model.runs, said, reason, delay)
+    return Outlook(waiting + delay, model.runs, said, reason, float(model.parameters), delay)
 
 
-def _few_runs(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
+def few_runs_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
     """The law from a handful of runs, with the run's own V once it has memorised."""
     names = tuple(sorted({*earlier.names, *earlier.unfamiliar(target)}))
     law = SmallSampleLaw.fit(earlier.lawfulness.lawful, target.settings, names)
@@ -176,11 +182,11 @@ def _few_runs(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | 
         return "V has passed every V_star that earlier runs make likely, without a switch"
     method, reason = law.describe(log_now), _norm_reason(log_above, log_star)
     if above is not None:
-        return Outlook(left, law.runs, method, reason)
+        return Outlook(left, law.runs, method, reason, law.parameters)
     waiting = _memorization(target, now, earlier)
     if isinstance(waiting, str):
         return waiting
-    return Outlook(waiting + left, law.runs, method, reason, left)
+    return Outlook(waiting + left, law.runs, method, reason, law.parameters, left)
 
 
 def _norm_reason(log_above: float, log_star: float) -> str:

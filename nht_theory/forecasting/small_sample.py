@@ -89,6 +89,11 @@ class SmallSampleLaw:
         steps = np.where(ratio[:, None] > 0, ratio[:, None] / rate[None, :], np.inf)
         return StepsAhead.of(steps)
 
+    @property
+    def parameters(self) -> float:
+        """Fitted coefficients of the three regressions."""
+        return 3.0 * (1 + len(self.settings))
+
     def describe(self, log_squared_norm: float | None) -> str:
         """The law with its numbers."""
         above = self.log_memorization.location if log_squared_norm is None else log_squared_norm

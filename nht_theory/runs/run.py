@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from nht_theory.checkpoints.groups import ParameterGroup
@@ -17,6 +17,9 @@ from nht_theory.errors import InputError
 from nht_theory.runs import columns
 
 __all__ = ["Hyperparameters", "ParameterGroup", "RecordedEvents", "Run", "Series"]
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Series = NDArray[np.float64]
 
@@ -180,4 +183,6 @@ class Run:
 
     def to_frame(self) -> pd.DataFrame:
         """The trajectory as a table with a ``step`` column."""
+        import pandas as pd
+
         return pd.DataFrame({columns.STEP: self.steps, **self.values})

@@ -1,0 +1,92 @@
+"""Other models of ours, scored beside the one the tool uses: the choice rests on these scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nht_theory.conventions import FORECAST_COVERAGE
+from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.earlier_runs import EarlierRuns
+from nht_theory.forecasting.empirical_model import fit_empirical_model
+from nht_theory.forecasting.log_delay_model import LogDelayModel
+from nht_theory.forecasting.outlook import few_runs_outlook
+from nht_theory.forecasting.score import Said
+from nht_theory.forecasting.steps_ahead import StepsAhead
+
+REFUSED = Said(None, None, "refused")
+Answer = tuple[Said, float | None]
+"""What was said, and the number of fitted parameters behind it."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A model that is not the default.
+
+    Attributes:
+        name: in words.
+        before, after: whether it forecasts before memorisation, and from then on.
+        forecast: from a run as it is known now and earlier runs.
+    """
+
+    name: str
+    before: bool
+    after: bool
+    forecast: Callable[[Observation, EarlierRuns], Answer]
+
+
+def _said(target: Observation, left: StepsAhead | None, elapsed: float) -> Said:
+    if left is None or not np.isfinite(left.median):
+        return REFUSED
+    if target.memorization_time is not None:
+        left = left.seen_on_grid(target.evaluation_interval)
+    shifted = StepsAhead(left.values + elapsed)
+    return Said(shifted.median, shifted.interval(FORECAST_COVERAGE, ""), "rival")
+
+
+def _elapsed(target: Observation) -> float:
+    """Steps since the evaluation that saw the run memorise."""
+    if target.memorization_step is None:
+        return 0.0
+    return float(target.run.steps[-1] - target.memorization_step)
+
+
+def _from_settings(target: Observation, model: LogDelayModel | None) -> Answer:
+    """The delay that the settings say, given the time that has passed."""
+    if model is None or (target.decay_rate is None and "1/r" in model.method):
+        return REFUSED, None
+    made = model.predict(target.settings, target.decay_rate, target.configuration)
+    elapsed = _elapsed(target)
+    since = 0.0
+    if target.memorization_time is not None:
+        since = float(target.run.steps[-1]) - target.memorization_time
+    return _said(target, StepsAhead.of_log(made).beyond(since), elapsed), float(model.parameters)
+
+
+def _law_from_settings(target: Observation, earlier: EarlierRuns) -> Answer:
+    model = earlier.law_model
+    return _from_settings(target, None if model is None else model.delays)
+
+
+def _survival_regression(target: Observation, earlier: EarlierRuns) -> Answer:
+    lawful = earlier.lawfulness.lawful
+    return _from_settings(target, fit_empirical_model(lawful, earlier.names) if lawful else None)
+
+
+def _own_norm(target: Observation, earlier: EarlierRuns) -> Answer:
+    if target.decay_rate is None or len(earlier.lawfulness.lawful) == 0:
+        return REFUSED, None
+    made = few_runs_outlook(target, int(target.run.steps[-1]) if len(target.run) else 0, earlier)
+    if isinstance(made, str):
+        return REFUSED, None
+    left = made.steps if made.delay is None else made.delay
+    return _said(target, left, _elapsed(target)), made.parameters
+
+
+RIVALS = (
+    Rival("law from the settings alone", False, True, _law_from_settings),
+    Rival("law with the run's own V, shrunken regressions", True, True, _own_norm),
+    Rival("survival regression on the settings, in units of 1/r", True, True, _survival_regression),
+)
