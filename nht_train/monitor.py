@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,9 @@ from nht_theory.runs import columns
 
 DEFAULT_EVERY = 100
 """Steps between two readings: a reading costs a few steps' worth of memory traffic."""
+
+DEFAULT_HEAD_DROP = 0.05
+HEAD_COLUMN = columns.of_group(columns.SQUARED_NORM, "head")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,22 @@ class NormReading:
 
     step: int
     values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class HeadWarning:
+    """The head's norm has turned: it peaked and fell, which the paper sees before the total turns.
+
+    Attributes:
+        step: at which it had fallen far enough.
+        peak_step: at which it was largest.
+        peak_squared_norm, squared_norm: of the head, then and now.
+    """
+
+    step: int
+    peak_step: int
+    peak_squared_norm: float
+    squared_norm: float
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,14 @@ class NormMonitor:
             whether to read it.
         groups: sets of parameters followed on their own; None derives them from names and shapes.
         on_reading: called with each :class:`NormReading`, such as a logger.
+        head_drop: share of its peak that the head's squared norm must lose for
+            :attr:`head_warning`.
+
+    Attributes:
+        step: optimiser steps seen.
+        latest: the last reading, or None.
+        head_warning: set once, when the head's norm has peaked and fallen (arXiv 2603.07323's early
+            warning); None while it has not, or where the model has no head group.
 
     Raises:
         InputError: a parameter of the optimiser is not one of the model.
@@ -105,6 +132,7 @@ class NormMonitor:
         every: int | Callable[[int], bool] = DEFAULT_EVERY,
         groups: Sequence[ParameterGroup] | None = None,
         on_reading: Callable[[NormReading], object] | None = None,
+        head_drop: float = DEFAULT_HEAD_DROP,
     ) -> None:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self.optimizers = (optimizer,) if isinstance(optimizer, Optimizer) else tuple(optimizer)
@@ -113,6 +141,9 @@ class NormMonitor:
         self.groups = tuple(groups if groups is not None else model_groups(model, self.optimizers))
         self.step = 0
         self.latest: NormReading | None = None
+        self.head_drop = head_drop
+        self.head_warning: HeadWarning | None = None
+        self._head_peak = (0, self.norms().get(HEAD_COLUMN, math.nan))
         self._before: dict[str, Tensor] | None = None
         self._owner = self._locate_parameters()
         self._handles = [
@@ -153,8 +184,19 @@ class NormMonitor:
             for column, value in _columns_of(members).items():
                 values[columns.of_group(column, group.name)] = value
         self.latest = NormReading(self.step, values)
+        self._watch_head(values.get(HEAD_COLUMN, math.nan))
         if self.on_reading is not None:
             self.on_reading(self.latest)
+
+    def _watch_head(self, squared_norm: float) -> None:
+        peak_step, peak = self._head_peak
+        if squared_norm > peak:
+            self._head_peak = (self.step, squared_norm)
+            return
+        has_fallen = squared_norm <= (1 - self.head_drop) * peak
+        # A head that only ever shrank, from step 0 on, has no peak to warn of.
+        if self.head_warning is None and peak_step > 0 and has_fallen:
+            self.head_warning = HeadWarning(self.step, peak_step, peak, squared_norm)
 
     def _sums(self, name: str, before: Tensor) -> _TensorSums:
         optimizer, group = self._owner[name]
@@ -215,7 +257,11 @@ def decoupled_decay(optimizer: Optimizer, group: Mapping[str, Any]) -> float:
 
 
 def model_groups(model: nn.Module, optimizers: Iterable[Optimizer]) -> tuple[ParameterGroup, ...]:
-    """Parameter groups of a model, decayed or not according to its optimisers."""
+    """Parameter groups of a model, decayed or not according to its optimisers.
+
+    A prefix that every name shares (the module that a framework wraps around a model) says nothing
+    of the layers and is left aside while they are told apart.
+    """
     decayed_ids = {
         id(parameter)
         for optimizer in optimizers
@@ -224,10 +270,25 @@ def model_groups(model: nn.Module, optimizers: Iterable[Optimizer]) -> tuple[Par
         for parameter in group["params"]
     }
     trainable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    return parameter_groups(
-        {name: tuple(p.shape) for name, p in trainable},
-        decayed={name for name, p in trainable if id(p) in decayed_ids},
+    prefix = _shared_prefix([name for name, _ in trainable])
+    groups = parameter_groups(
+        {name.removeprefix(prefix): tuple(p.shape) for name, p in trainable},
+        decayed={name.removeprefix(prefix) for name, p in trainable if id(p) in decayed_ids},
     )
+    return tuple(
+        replace(group, parameter_names=tuple(prefix + name for name in group.parameter_names))
+        for group in groups
+    )
+
+
+def _shared_prefix(names: Sequence[str]) -> str:
+    """The modules that hold every parameter, with the dot: ``net.`` of ``net.a.b``, ``net.c.d``."""
+    shared: list[str] = []
+    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
+        if len(set(parts)) > 1 or parts[0].isdigit():
+            break
+        shared.append(parts[0])
+    return "".join(f"{part}." for part in shared)
 
 
 def _squared_sum(tensor: Tensor) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,16 +91,15 @@ def _choose(
     """What a section names, called with its options and what the trainer supplies."""
     chosen = getattr(config, section)
     function = look_up(chosen.name, table, section)
-    options = check_options(function, chosen.options, section=section, supplied=supplied)
-    try:
-        return function(**options, **supplied), options
-    except TypeError as error:
-        # The signature has no place for what is supplied: a model made for other inputs.
+    foreign = [name for name in supplied if name not in inspect.signature(function).parameters]
+    if foreign:  # a model made for other inputs, or a function that is none of ours
         raise InputError(
-            f"{section} {chosen.name!r} does not take {', '.join(supplied)} ({error})",
+            f"{section} {chosen.name!r} has no parameter {foreign[0]!r}",
             source=f"{section}.name",
             remedy=f"choose a {section} that fits the task",
-        ) from error
+        )
+    options = check_options(function, chosen.options, section=section, supplied=supplied)
+    return function(**options, **supplied), options
 
 
 def _attach_monitor(
