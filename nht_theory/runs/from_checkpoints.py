@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nht_theory.checkpoints.discovery import CheckpointSeries
-from nht_theory.checkpoints.trajectory import norm_trajectory
+from nht_theory.checkpoints.trajectory import NormTrajectory, norm_trajectory
 from nht_theory.runs import column_names, columns
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.record import Record
@@ -43,6 +43,10 @@ def read(series: CheckpointSeries, settings: Mapping[str, object], options: Read
     }
     for group, norms in found.group_squared_norms.items():
         cells[columns.of_group(columns.SQUARED_NORM, group)] = norms.tolist()
+    if np.isfinite(found.learning_rates).any():
+        cells[columns.LEARNING_RATE] = [
+            rate if np.isfinite(rate) else None for rate in found.learning_rates.tolist()
+        ]
     chosen, results = split(settings)
     return Record(
         name=found.name,
@@ -50,10 +54,32 @@ def read(series: CheckpointSeries, settings: Mapping[str, object], options: Read
         cells=cells,
         settings=chosen,
         results=results,
-        known=Hyperparameters(parameter_count=found.parameter_count or None),
+        known=_hyperparameters(found),
         groups=found.groups,
         notes=tuple(notes),
         left_out=found.left_out,
+    )
+
+
+def _hyperparameters(found: NormTrajectory) -> Hyperparameters:
+    """What the checkpoints state: their size, and the settings in the optimiser's state."""
+    count = found.parameter_count or None
+    if found.optimizer is None:
+        return Hyperparameters(parameter_count=count)
+    optimizer = found.optimizer
+    peak = optimizer.initial_learning_rate or optimizer.learning_rate
+    rates = found.learning_rates[np.isfinite(found.learning_rates)]
+    if optimizer.initial_learning_rate is None and rates.size:
+        peak = float(rates.max())
+    return Hyperparameters(
+        optimizer=optimizer.optimizer,
+        learning_rate=peak,
+        weight_decay=optimizer.weight_decay,
+        decay_form=optimizer.decay_form,
+        beta_1=optimizer.beta_1,
+        beta_2=optimizer.beta_2,
+        momentum=optimizer.momentum,
+        parameter_count=count,
     )
 
 
@@ -61,7 +87,8 @@ def join(log: Run, weights: Run) -> Run:
     """One run of a log and of the checkpoints of the same training.
 
     The log's own columns stay as they are; the checkpoints add the norms that it does not have,
-    and their steps.
+    and their steps. A logged norm is continued by that of the checkpoints only where the two are
+    seen to be the same at a common step.
 
     Example:
         >>> from pathlib import Path
@@ -79,7 +106,11 @@ def join(log: Run, weights: Run) -> Run:
     }
     notes = [*log.notes, *weights.notes, f"norms of {len(weights)} checkpoints joined to the log"]
     difference = _norm_difference(log, weights)
-    if difference > SAME_NORM:
+    if difference is not None and difference <= SAME_NORM:
+        saved = _on(steps, weights.steps, weights.squared_norm)
+        logged = values[columns.SQUARED_NORM]
+        values[columns.SQUARED_NORM] = np.where(np.isnan(logged), saved, logged)
+    elif difference is not None:
         notes.append(
             f"the logged norm differs from that of the checkpoints by up to {difference:.2g} (it "
             "may be of some parameters only): the logged one is used"
@@ -102,11 +133,13 @@ def _on(
     return placed
 
 
-def _norm_difference(log: Run, weights: Run) -> float:
-    """Largest relative difference of V at common steps; 0 when there is none to compare."""
+def _norm_difference(log: Run, weights: Run) -> float | None:
+    """Largest relative difference of V at common steps; None when there is none to compare."""
     if not (log.has(columns.SQUARED_NORM) and weights.has(columns.SQUARED_NORM)):
-        return 0.0
+        return None
     _, mine, theirs = np.intersect1d(log.steps, weights.steps, return_indices=True)
     logged, saved = log.squared_norm[mine], weights.squared_norm[theirs]
     known = np.isfinite(logged) & np.isfinite(saved) & (saved > 0)
-    return float(np.max(np.abs(logged[known] / saved[known] - 1), initial=0.0))
+    if not known.any():
+        return None
+    return float(np.max(np.abs(logged[known] / saved[known] - 1)))

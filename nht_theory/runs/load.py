@@ -95,13 +95,13 @@ def _read_all(found: ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], lis
     failures: list[LeftOut] = []
     logs_of: dict[Path | str, list[int]] = defaultdict(list)
     series_in = Counter(file.path for file in found.files if file.series is not None)
-    contents = map_in_order(partial(_read_file, options=options), found.files, options.workers)
+    reading = partial(_read_file, source=found.source, options=options)
+    contents = map_in_order(reading, found.files, options.workers)
     for planned, content in zip(found.files, contents, strict=True):
         failures.extend(content.failures)
         if planned.series is None:
             if len(content.read) == 1:
-                home = planned.path if planned.path.is_dir() else planned.path.parent
-                logs_of[home].append(len(read))
+                logs_of[_home(planned)].append(len(read))
                 logs_of[planned.name].append(len(read))
             read.extend(content.read)
             continue
@@ -120,11 +120,15 @@ def _joined(log: ReadRun, weights: ReadRun) -> ReadRun:
     return replace(
         log,
         run=from_checkpoints.join(log.run, weights.run),
-        left_out=(*log.left_out, *weights.left_out),
+        left_out=tuple(dict.fromkeys([*log.left_out, *weights.left_out])),
     )
 
 
-def _read_file(planned: PlannedFile, options: ReadOptions) -> _FileContent:
+def _home(planned: PlannedFile) -> Path:
+    return planned.path if planned.path.is_dir() else planned.path.parent
+
+
+def _read_file(planned: PlannedFile, source: Path, options: ReadOptions) -> _FileContent:
     failures: list[LeftOut] = []
     read: list[ReadRun] = []
     try:
@@ -134,11 +138,21 @@ def _read_file(planned: PlannedFile, options: ReadOptions) -> _FileContent:
     failures.extend(LeftOut(f"{planned.file}: {label}", reason) for label, reason in refused)
     for record in records:
         try:
-            read.append(to_run(record, options))
+            read.append(to_run(_with_full_paths(record, planned, source), options))
         except InputError as error:
             label = planned.file if len(records) == 1 else f"{planned.file}: {record.name}"
             failures.append(LeftOut(label, _reason(error, planned)))
     return _FileContent(tuple(read), tuple(failures))
+
+
+def _with_full_paths(record: Record, planned: PlannedFile, source: Path) -> Record:
+    """The record, the files it left out named by their paths within the study."""
+    home = _home(planned)
+    if not record.left_out or home == source or not home.is_relative_to(source):
+        return record
+    folder = home.relative_to(source).as_posix()
+    named = tuple(LeftOut(f"{folder}/{item.file}", item.reason) for item in record.left_out)
+    return replace(record, left_out=named)
 
 
 def _records(

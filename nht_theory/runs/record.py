@@ -137,6 +137,7 @@ def _hyperparameters(
     for name, value in chosen.extra.items():
         if name.endswith(settings.AS_STORED):
             notes.append(f"{name.removesuffix(settings.AS_STORED)} is {value!r}: not understood")
+    notes.extend(settings.ambiguities(chosen))
     return chosen
 
 

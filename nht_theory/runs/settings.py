@@ -196,6 +196,19 @@ def _short(value: object) -> str:
     return str(value)[:80] if isinstance(value, str | int | float) else type(value).__name__
 
 
+def ambiguities(known: Hyperparameters) -> Iterator[str]:
+    """What the hyperparameters leave open about the decay of the whole.
+
+    Example:
+        >>> list(ambiguities(Hyperparameters(learning_rate=1e-3, extra={"muon_lr": 0.02})))
+        ['two learning rates: 0.001, and muon_lr 0.02 for the hidden matrices']
+    """
+    second = known.extra.get("muon_lr")
+    if second is not None and known.optimizer != "adamw":
+        first = known.learning_rate
+        yield f"two learning rates: {first}, and muon_lr {second} for the hidden matrices"
+
+
 def fill(known: Hyperparameters, more: Hyperparameters) -> Hyperparameters:
     """``known``, with what it does not say taken from ``more``.
 

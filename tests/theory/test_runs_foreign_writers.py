@@ -67,6 +67,7 @@ def lightning_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_lightning_rows_of_one_step_are_one_evaluation(lightning_logs: Path) -> None:
+    torch = pytest.importorskip("torch")
     study = load_study(lightning_logs)
     assert [run.name for run in study.runs] == [
         "lightning_logs/version_0",
@@ -78,7 +79,13 @@ def test_lightning_rows_of_one_step_are_one_evaluation(lightning_logs: Path) -> 
         lightning_logs / "lightning_logs/version_1/metrics.csv", delimiter=",", names=True
     )
     logged = table[~np.isnan(table["weight_norm"])]
-    assert len(frame) == len(np.unique(table["step"]))
+    assert run.steps.tolist() == [*np.unique(table["step"]).astype(int), 12]
+    assert "norms of 1 checkpoints joined to the log" in run.notes
+    last = torch.load(next(run.source.parent.glob("checkpoints/*.ckpt")), weights_only=False)
+    norm = sum(float(p.double().square().sum()) for p in last["state_dict"].values())
+    layers = [group.name for group in run.groups if group.partition == "layer"]
+    saved = sum(frame.loc[12, f"squared_norm/{name}"] for name in layers)
+    assert saved == pytest.approx(norm, rel=1e-6)
     for row in logged:
         found = frame.loc[int(row["step"])]
         assert found["squared_norm"] == row["weight_norm"] ** 2
@@ -93,9 +100,9 @@ def test_lightning_hparams_are_read_and_their_objects_named(lightning_logs: Path
     known = study.runs[1].hyperparameters
     assert (known.learning_rate, known.weight_decay) == (0.01, 1.0)
     assert known.extra["space.width"] == 8
-    named = [item.reason for item in study.left_out if item.file == "hparams.yaml"]
-    assert len(named) == 2
-    assert "StepLR" in named[0]
+    named = {item.file: item.reason for item in study.left_out if "hparams.yaml" in item.file}
+    assert list(named) == [f"lightning_logs/version_{i}/hparams.yaml" for i in (0, 1)]
+    assert all("StepLR" in reason for reason in named.values())
 
 
 # --- Transformers ---------------------------------------------------------------------------
@@ -133,9 +140,9 @@ def test_transformers_checkpoints_are_one_run(trainer_output: Path) -> None:
     assert run.hyperparameters.total_steps == 600
     assert run.hyperparameters.batch_size == 32
     assert [item.file for item in study.left_out] == [
-        "checkpoint-600/trainer_state.json",
-        "checkpoint-400/trainer_state.json",
-        "checkpoint-200/trainer_state.json",
+        "run/checkpoint-600/trainer_state.json",
+        "run/checkpoint-400/trainer_state.json",
+        "run/checkpoint-200/trainer_state.json",
     ]
 
 
@@ -275,6 +282,8 @@ def test_dry_run_names_the_formats(
         ("lightning/lightning_logs/version_0", Reader.TABLE),
         ("lightning/lightning_logs/version_1", Reader.TABLE),
         ("trainer", Reader.TRAINER_STATE),
+        ("lightning/lightning_logs/version_0", Reader.CHECKPOINTS),
+        ("lightning/lightning_logs/version_1", Reader.CHECKPOINTS),
     ]
     assert [path.name for path in plan.files[1].beside] == ["hparams.yaml"]
     assert len(plan.files[3].parts) == 4

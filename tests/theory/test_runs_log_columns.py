@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -318,3 +320,12 @@ def test_runs_can_be_pickled(tmp_path: Path) -> None:
     assert again.to_frame().equals(run.to_frame())
     with pytest.raises(TypeError):
         again.values["squared_norm"] = run.squared_norm
+
+
+def test_reading_logs_needs_no_torch(tmp_path: Path) -> None:
+    write_directory(tmp_path)
+    program = (
+        "import sys; from nht_theory import load_study; "
+        f"load_study({str(tmp_path)!r}); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

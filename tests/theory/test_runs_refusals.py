@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -152,13 +154,32 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_files_without_permission(tmp_path: Path) -> None:
-    log(tmp_path / "good.csv")
-    log(tmp_path / "closed.csv").chmod(0)
-    (tmp_path / "shut").mkdir(mode=0)
-    study = load_study(tmp_path)
-    assert {item.file for item in study.left_out} == {"closed.csv", "shut/"}
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A directory of a user who may not read everything, even where the tests run as root."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        was = os.geteuid()
+        root.chmod(0o777)
+        if was == 0:
+            os.seteuid(65534)
+        try:
+            yield root
+        finally:
+            os.seteuid(was)
+
+
+def test_files_without_permission(unprivileged: Path) -> None:
+    log(unprivileged / "good.csv")
+    log(unprivileged / "closed.csv").chmod(0)
+    (unprivileged / "shut").mkdir(mode=0)
+    study = load_study(unprivileged)
+    assert {item.file: item.reason for item in study.left_out} == {
+        "closed.csv": "Permission denied",
+        "shut/": "Permission denied",
+    }
+    assert "Permission denied" in refusal(unprivileged / "shut")
+    assert "Permission denied" in refusal(unprivileged / "closed.csv")
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nht_theory.runs.read_plan import Reader
 from safetensors.numpy import save_file
 
 from nht_theory.errors import InputError
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.plan import plan_reading
+from nht_theory.runs.read_plan import Reader
 
 
 def save(path: Path, scale: float) -> float:
@@ -78,6 +78,13 @@ def test_a_logged_norm_that_disagrees_with_the_checkpoints_is_said(tmp_path: Pat
     assert "differs from that of the checkpoints by up to 1 " in " ".join(run.notes)
 
 
+def test_a_logged_norm_that_agrees_is_continued_by_the_checkpoints(tmp_path: Path) -> None:
+    values = [save(tmp_path / f"a/step_{step}.safetensors", 1 + step) for step in (10, 20)]
+    (tmp_path / "a/log.jsonl").write_text(json.dumps({"step": 10, "V": values[0]}))
+    run = load_study(tmp_path, ReadOptions(exact=True)).runs[0]
+    np.testing.assert_allclose(run.squared_norm, values, rtol=1e-12)
+
+
 def test_two_logs_beside_one_series_are_not_mixed_with_it(tmp_path: Path) -> None:
     save(tmp_path / "step_10.safetensors", 1.0)
     for name in "ab":
@@ -122,3 +129,21 @@ def test_checkpoints_of_a_run_directory_stay_with_its_metrics(tmp_path: Path) ->
         ("b", Reader.CHECKPOINTS),
     ]
     assert load_study(tmp_path).run("a").squared_norm.tolist() == [1.0]
+
+
+def test_the_optimiser_state_tells_the_hyperparameters(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.25, betas=(0.8, 0.95), weight_decay=0.5)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.5**step)
+    for step in range(3):
+        saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+        torch.save(saved, tmp_path / f"step_{step}.pt")
+        model(torch.ones(1, 3)).sum().backward()
+        optimizer.step()
+        schedule.step()
+    run = load_study(tmp_path).runs[0]
+    known = run.hyperparameters
+    assert (known.learning_rate, known.weight_decay) == (0.25, 0.5)
+    assert (known.beta_1, known.beta_2, known.parameter_count) == (0.8, 0.95, 8)
+    assert run.column("learning_rate").tolist() == [0.25, 0.125, 0.0625]
