@@ -130,7 +130,7 @@ def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
 
     Returns:
         The fit; or Missing: TOO_FEW_POINTS for AICc (n < 6), NOT_CONVERGED, AT_BOUND (floor at
-        zero: there is none; floor at the smallest V: nothing but a floor), or NOT_PREFERRED.
+        zero: there is none; floor at the start: nothing but a floor), or NOT_PREFERRED.
 
     Source: THEORY.md sections 3 and 8.
 
@@ -143,11 +143,9 @@ def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
     if steps.size < FEWEST_FOR_FLOOR:
         return Missing(Unavailable.TOO_FEW_POINTS, f"{steps.size} evaluations for a floor")
     origin, length = steps[0], float(np.ptp(steps))
-    lowest = float(np.exp(log_norm.min()))
 
     def log_floored(t: Series, log_start: float, share: float, rate: float) -> Series:
-        floor = share * lowest
-        return np.asarray(np.log(floor + (np.exp(log_start) - floor) * np.exp(-rate * t)))
+        return np.asarray(log_start + np.log(share + (1 - share) * np.exp(-rate * t)))
 
     slope, _, _ = log_linear_slope((steps - origin) / length, log_norm)
     fit = fit_nonlinear(
@@ -155,8 +153,8 @@ def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
         (steps - origin) / length,
         log_norm,
         {
-            "log_start": Start(float(log_norm[0]), low=float(np.log(lowest))),
-            "share": Start(0.5, low=0.0, high=1.0),
+            "log_start": Start(float(log_norm[0])),
+            "share": Start(0.5 * float(np.exp(log_norm.min() - log_norm[0])), low=0.0, high=1.0),
             "rate": Start(max(-slope, 0.1), low=0.0),
         },
     )
@@ -174,7 +172,7 @@ def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
         interval=None
         if interval is None
         else replace(interval, low=interval.low / length, high=interval.high / length),
-        floor=fit.values["share"] * lowest,
+        floor=fit.values["share"] * float(np.exp(fit.values["log_start"])),
         aicc_gain=gain,
         r_squared=fit.r_squared,
     )

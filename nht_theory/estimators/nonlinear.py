@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,9 +79,11 @@ class NonlinearFit:
             return None
 
         try:
-            ends = lmfit.conf_interval(
-                self._minimizer, self._result, p_names=[name], sigmas=[coverage], maxiter=200
-            )[name]
+            with warnings.catch_warnings():  # a profile that stays flat is the None returned here
+                warnings.simplefilter("ignore", UserWarning)
+                ends = lmfit.conf_interval(
+                    self._minimizer, self._result, p_names=[name], sigmas=[coverage], maxiter=200
+                )[name]
         except (lmfit.MinimizerException, ValueError, KeyError):
             return None
         low, high = float(ends[0][1]), float(ends[-1][1])

@@ -15,12 +15,12 @@ from nht_theory.runs.load import load_study
 
 @pytest.fixture(scope="module")
 def companion(shared_data: Path) -> Validation:
-    return validate(load_study(shared_data / "companion"))
+    return validate(load_study(shared_data / "companion"), stability=False)
 
 
 @pytest.fixture(scope="module")
 def muon(shared_data: Path) -> Validation:
-    return validate(load_study(shared_data / "muon"))
+    return validate(load_study(shared_data / "muon"), stability=False)
 
 
 @pytest.fixture(scope="module")
