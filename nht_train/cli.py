@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from nht_train.config import TrainConfig
 
 
 def train(
@@ -21,6 +25,10 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the last saved state.")
     ] = False,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Such as 0,1,2: train them together, each in DIRECTORY/seed-N."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the final status as JSON.")] = False,
 ) -> int:
     """Train one model; SIGTERM or Ctrl-C saves and stops, --resume continues bit for bit."""
@@ -31,6 +39,8 @@ def train(
 
     chosen = TrainConfig.from_toml(config, overrides or ())
     directory = output or Path("runs") / config.stem
+    if seeds is not None:
+        return _train_seeds(chosen, _numbers(seeds), directory, resume, json)
     progress = Silent() if json else for_this_output(chosen.steps)
     status = train_run(chosen, directory, resume=resume, progress=progress)
     if json:
@@ -38,6 +48,47 @@ def train(
     else:
         print(f"{status.state.value} at step {status.step} of {chosen.steps}: {directory}")
     return EXIT_INTERRUPTED if status.state is RunState.INTERRUPTED else EXIT_DONE
+
+
+def _train_seeds(
+    config: TrainConfig, seeds: Sequence[int], directory: Path, resume: bool, json: bool
+) -> int:
+    from nht_theory.runs.run_format import RunState
+    from nht_train.progress import PlainLines, Silent
+    from nht_train.trainer import train_lanes
+
+    names = [f"seed-{seed}" for seed in seeds]
+    statuses = train_lanes(
+        [config.model_copy(update={"seed": seed}) for seed in seeds],
+        [directory / name for name in names],
+        resume=resume,
+        progress=[Silent() if json else PlainLines(f"{name}  ") for name in names],
+    )
+    if json:
+        lines = [status.model_dump_json(indent=2) for status in statuses]
+        print("[" + ",\n".join(lines) + "]")
+    else:
+        for name, status in zip(names, statuses, strict=True):
+            problem = f": {status.error}" if status.error else ""
+            print(f"{name}: {status.state.value} at step {status.step}{problem}")
+    states = {status.state for status in statuses}
+    if RunState.INTERRUPTED in states:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if RunState.FAILED in states else EXIT_DONE
+
+
+def _numbers(text: str) -> list[int]:
+    from nht_theory.errors import InputError
+
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise InputError(
+            f"{text!r} is not a list of distinct seeds", source="--seeds", remedy="write 0,1,2"
+        )
+    return numbers
 
 
 class Executor(StrEnum):

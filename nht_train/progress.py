@@ -53,7 +53,14 @@ def summary(row: Mapping[str, float | int]) -> str:
 
 
 class PlainLines:
-    """One line per evaluation, flushed."""
+    """One line per evaluation, flushed.
+
+    Args:
+        prefix: of each line, such as the run's name where several are training.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
 
     def __enter__(self) -> Self:
         return self
@@ -66,7 +73,7 @@ class PlainLines:
 
     def evaluated(self, row: Mapping[str, float | int]) -> None:
         """Print the evaluation."""
-        print(f"step {row[columns.STEP]}  {summary(row)}", flush=True)
+        print(f"{self.prefix}step {row[columns.STEP]}  {summary(row)}", flush=True)
 
 
 class Silent(PlainLines):

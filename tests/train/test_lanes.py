@@ -9,6 +9,7 @@ import torch
 
 from nht_theory.errors import InputError
 from nht_theory.runs.run_format import RunState, read_status
+from nht_train import cli
 from nht_train.config import TrainConfig
 from nht_train.gradients import gradients_of
 from nht_train.setup import build
@@ -104,3 +105,20 @@ def test_lanes_that_cannot_be_stacked_are_refused(tmp_path: Path) -> None:
         train_lanes(shapes, [tmp_path / "a", tmp_path / "b"])
     with pytest.raises(InputError, match="runtime"):
         train_lanes([config(0, True), config(1, False)], [tmp_path / "c", tmp_path / "d"])
+
+
+def test_the_command_trains_seeds_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text('steps = 10\nevaluate_every = 5\n[task]\nname = "modular_addition"\np = 5')
+    assert cli.train(path, ["model.width=8"], tmp_path / "runs", seeds="3,4") == cli.EXIT_DONE
+    output = capsys.readouterr().out.splitlines()
+    assert "seed-4: finished at step 10" in output
+    assert output[0].startswith("seed-3  step 0  V ")
+    for seed in (3, 4):
+        status = read_status(tmp_path / "runs" / f"seed-{seed}")
+        assert status is not None
+        assert status.state is RunState.FINISHED
+    with pytest.raises(InputError, match="distinct seeds"):
+        cli.train(path, None, tmp_path / "runs", seeds="1,1")
