@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -146,9 +146,9 @@ def _metrics(directory: Path) -> dict[str, bytes]:
     return {file.parent.name: file.read_bytes() for file in directory.glob("*/metrics.jsonl")}
 
 
-def _wait_for(condition: object, seconds: float = 120.0) -> None:
+def _wait_for(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.02)
 
