@@ -72,7 +72,11 @@ def settings(study: StudyEstimates) -> list[Setting]:
     found = []
     groups = selection.by_configuration(study.pairs(), without=("weight_decay",))
     for label, pairs in groups.items():
-        own = separation(pairs)
+        if len({run.hyperparameters.weight_decay for run, _ in pairs}) < 2:
+            continue
+        own = separation(pairs, resamples=2)
+        if isinstance(own.score, Estimate) and own.score.value <= 0:
+            own = separation(pairs)  # only these need an interval
         accuracy: dict[object, dict[float, float]] = {}
         for run, _ in pairs:
             value, decay = structured_accuracy(run), run.hyperparameters.weight_decay
@@ -82,7 +86,9 @@ def settings(study: StudyEstimates) -> list[Setting]:
             Setting(
                 label=label,
                 description=described(own),
-                hopeless=isinstance(own.score, Estimate) and upper_limit(own.score) <= 0,
+                hopeless=isinstance(own.score, Estimate)
+                and own.score.value <= 0
+                and upper_limit(own.score) <= 0,
                 gains=tuple(cross_fitted_gains(list(accuracy.values()))),
             )
         )

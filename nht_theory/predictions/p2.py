@@ -11,6 +11,7 @@ import numpy as np
 from nht_theory.conventions import Regime, VerdictKind
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import pure_decay_rate
+from nht_theory.estimators.regime import rises_then_falls
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
 from nht_theory.inference.binomial import binomial_test
 from nht_theory.inference.results import Alternative
@@ -142,6 +143,12 @@ def _details(
         rows = [row for row in labelled if row.regime is regime]
         switched = sum(not row.own.censored for row in rows)
         lines.append(f"{regime.value}: {len(rows)} runs, {switched} generalise")
+    middle = [row for row in labelled if row.regime is Regime.INTERMEDIATE]
+    peaks = sum(rises_then_falls(row.run) is True for row in middle)
+    lines.append(
+        f"the norm peaks and falls, rather than moving one way, in {peaks} of {len(middle)} "
+        "intermediate runs (AICc of a broken line in ln V)"
+    )
     if needed is not None:
         lines.append(
             f"a run is weak when its clock stays below {needed:.2f}, the median ln(V_mem/V_star) "
