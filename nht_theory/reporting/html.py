@@ -16,7 +16,7 @@ from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.figures.catalogue import draw_all
 from nht_theory.reporting.figures.stability import SIGNS
 from nht_theory.reporting.marks import COLOURS, DASHES, Figure, Line, Points, Undrawn
-from nht_theory.reporting.story import answers, effect
+from nht_theory.reporting.story import answers, effect, plural, stability_in_words
 
 CROWDED = 60
 """Lines in a figure above which each is drawn thinner."""
@@ -64,7 +64,9 @@ def render(content: ReportContent) -> str:
         lstrip_blocks=True,
     )
     drawn = draw_all(content)
-    style = environment.get_template("report.css").render(light=colours.LIGHT, dark=colours.DARK)
+    style = environment.get_template("report.css").render(
+        light=colours.LIGHT, dark=colours.DARK, dark_page=colours.DARK_PAGE
+    )
     script = environment.get_template("report.js").render()
     study = content.estimated.study
     return environment.get_template("report.html.j2").render(
@@ -76,6 +78,7 @@ def render(content: ReportContent) -> str:
         sections=SECTIONS,
         answers=answers(content),
         cards=[_card(verdict, content) for verdict in content.judged],
+        verdicts=tables.verdicts_table(content),
         not_judged=tables.not_applicable_table(content),
         drawings=[_drawing(figure) for figure in drawn if isinstance(figure, Figure)],
         undrawn=[missing for missing in drawn if isinstance(missing, Undrawn)],
@@ -117,28 +120,23 @@ def _notes(content: ReportContent) -> list[str]:
 
 def _card(verdict: Verdict, content: ReportContent) -> _Card:
     known = content.claims.get(verdict.prediction)
-    facts: list[tuple[str, str]] = []
-    if verdict.statistic is not None:
-        facts.append(("effect", effect(verdict)))
-    if verdict.p_value is not None:
-        adjusted = "" if verdict.holm_p_value is None else f" ({verdict.holm_p_value:.3g} by Holm)"
-        facts.append(("p", f"{verdict.p_value:.3g}{adjusted}"))
-    if verdict.n:
-        facts.append(("n", f"{verdict.n} runs, {verdict.n_censored} censored"))
-    facts.append(("rule", verdict.rule))
-    if known is not None:
-        facts.append(("in general", known.rule))
-    if verdict.power:
-        facts.append(("to decide", verdict.power))
-    if verdict.stability:
-        facts.append(("stability", "; ".join(verdict.stability)))
+    adjusted = "" if verdict.holm_p_value is None else f" ({verdict.holm_p_value:.3g} by Holm)"
+    facts = (
+        ("effect", effect(verdict)),
+        ("p", "" if verdict.p_value is None else f"{verdict.p_value:.3g}{adjusted}"),
+        ("n", f"{plural(verdict.n, 'run')}, {verdict.n_censored} censored"),
+        ("decided by", verdict.rule),
+        ("to decide", verdict.power),
+        ("at other thresholds", stability_in_words(verdict)),
+    )
+    general = () if known is None else (f"Rule: {known.rule}.",)
     return _Card(
         name=verdict.prediction,
         kind=verdict.verdict,
         sign=SIGNS[verdict.verdict],
         claim="" if known is None else known.claim,
-        facts=tuple(facts),
-        details=verdict.details,
+        facts=tuple((term, text) for term, text in facts if text),
+        details=(*general, *verdict.details),
     )
 
 

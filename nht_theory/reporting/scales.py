@@ -86,9 +86,9 @@ def ticks(axis: Axis, scale: Scale, most: int) -> list[float]:
     """Round values to label, at most about ``most``, all within the limits.
 
     Example:
-        >>> ticks(Axis("step"), Scale(0, 1040, False, 0, 1), 6)
+        >>> ticks(Axis("step"), Scale(0, 1040, False, 0, 500), 6)
         [0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]
-        >>> ticks(Axis("V", log=True), Scale(90, 20000, True, 0, 1), 6)
+        >>> ticks(Axis("V", log=True), Scale(90, 20000, True, 0, 500), 6)
         [100.0, 1000.0, 10000.0]
     """
     from matplotlib.ticker import LogLocator, MaxNLocator
@@ -102,8 +102,10 @@ def ticks(axis: Axis, scale: Scale, most: int) -> list[float]:
         narrow = scale.high / scale.low < 100
         locator = LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=most + 2)
         found = locator.tick_values(scale.low, scale.high)
-    span = 1e-9 * abs(scale.high - scale.low)
-    return [float(t) for t in found if scale.low - span <= t <= scale.high + span]
+    places = scale.place(np.asarray(found, dtype=np.float64))
+    first, last = sorted((scale.start, scale.end))
+    inside = (places >= first - 1e-6) & (places <= last + 1e-6)
+    return [float(value) for value in np.asarray(found)[inside]]
 
 
 def tick_label(axis: Axis, value: float) -> str:

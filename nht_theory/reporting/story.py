@@ -124,3 +124,24 @@ def effect(verdict: Verdict, *, named: bool = True) -> str:
     )
     name = f" ({verdict.statistic_name})" if named and verdict.statistic_name else ""
     return f"{verdict.statistic:.4g}{around}{name}"
+
+
+def stability_in_words(verdict: Verdict) -> str:
+    """Whether the verdict depends on the thresholds, in words; "" when it was judged at one only.
+
+    Example:
+        >>> own = Verdict("a", VerdictKind.SUPPORTED, 1.0, "s", None, None, 5, 0, "rule",
+        ...               stability=("0.8, k = 1: supported", "0.9, k = 1: inconclusive"))
+        >>> stability_in_words(own)
+        'inconclusive at (0.9, k = 1); supported at the other 1'
+    """
+    settings: dict[str, list[str]] = {}
+    for line in verdict.stability:
+        setting, _, kind = line.rpartition(": ")
+        settings.setdefault(kind, []).append(f"({setting})")
+    if len(settings) == 1:
+        return f"{next(iter(settings))} at all {len(verdict.stability)} of them"
+    same = settings.pop(verdict.verdict.value, [])
+    changed = [f"{kind} at {', '.join(names)}" for kind, names in settings.items()]
+    rest = [f"{verdict.verdict} at the other {len(same)}"] if same else []
+    return "; ".join([*changed, *rest])

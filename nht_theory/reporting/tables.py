@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate
 from nht_theory.reporting.categories import settings_of
 from nht_theory.reporting.content import ReportContent, ScoredForecast
+from nht_theory.reporting.story import effect
 from nht_theory.runs.run import Run
 
 
@@ -204,3 +205,31 @@ def not_applicable_table(content: ReportContent) -> Table:
     caption = "Not applicable is a result: these data cannot tell, and nothing was guessed."
     columns = (Column("claim"), Column("what it says"), Column("why it cannot be judged here"))
     return Table(caption, columns, tuple(rows))
+
+
+def verdicts_table(content: ReportContent) -> Table:
+    """One row a claim that could be judged."""
+    columns = (
+        Column("claim"),
+        Column("verdict"),
+        Column("effect"),
+        Column("p (Holm)", numeric=True),
+        Column("n", numeric=True),
+        Column("censored", numeric=True),
+        Column("decided by"),
+    )
+    rows = tuple(
+        Row(
+            (
+                Cell(own.prediction),
+                Cell(own.verdict.value),
+                Cell(effect(own, named=False) or "–"),
+                number(own.p_value if own.holm_p_value is None else own.holm_p_value),
+                number(own.n),
+                number(own.n_censored),
+                Cell(own.rule),
+            )
+        )
+        for own in content.judged
+    )
+    return Table("Every claim that these data can judge; a card for each follows.", columns, rows)

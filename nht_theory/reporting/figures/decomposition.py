@@ -6,7 +6,7 @@ import numpy as np
 
 from nht_theory.estimators.results import RunEstimate, StudyEstimates
 from nht_theory.reporting.categories import categorize, name_of_run
-from nht_theory.reporting.marks import Axis, Figure, Line, Mark, Panel, Rule, Undrawn
+from nht_theory.reporting.marks import INK, Axis, Figure, Line, Mark, Panel, Rule, Undrawn
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 
@@ -53,7 +53,7 @@ def _panel(run: Run, own: RunEstimate) -> Panel:
             values = run.column(column)
             total = total + values
             marks.append(Line(run.name, steps, values, colour, dash, legend))
-    marks.append(Line(run.name, steps, total, 7, "solid", "sum", emphasis=True))
+    marks.append(Line(run.name, steps, total, INK, "solid", "sum", emphasis=True))
     for label, step in (("T_mem", own.memorization_step), ("T_gen", own.generalization_step)):
         if step is not None:
             marks.append(Rule("x", float(step), label))

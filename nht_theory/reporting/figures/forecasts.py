@@ -8,7 +8,7 @@ import numpy as np
 
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.reporting.content import ScoredForecast
-from nht_theory.reporting.marks import Axis, Figure, Line, Mark, Panel, Points, Undrawn
+from nht_theory.reporting.marks import INK, Axis, Figure, Line, Mark, Panel, Points, Undrawn
 
 BASES = {
     Basis.LAW: (0, "circle", "from the law"),
@@ -37,19 +37,20 @@ def forecast_against_actual(scored: Sequence[ScoredForecast]) -> Figure | Undraw
     places = [mark.x for mark in marks if isinstance(mark, Points)]
     both = np.concatenate([*places, *(m.y for m in marks if isinstance(m, Points))])
     both = both[np.isfinite(both) & (both > 0)]
-    if both.size:
-        ends = np.array([both.min() / 1.3, both.max() * 1.3])
-        marks.insert(0, Line("forecast = actual", ends, ends, colour=7, dash="dashed"))
+    shown = (float(both.min()) / 2, float(both.max()) * 2) if both.size else (1.0, 10.0)
+    ends = np.array(shown)
+    marks.insert(0, Line("forecast = actual", ends, ends, colour=INK, dash="dashed"))
     refused = len(scored) - len(drawn)
     caption = (
         f"{len(drawn)} forecasts, each made when its run memorised and from other runs only; the "
         "bars are the 90 % intervals, and a forecast that came true exactly lies on the dashed "
         "line. A cross stands at the last step seen of a run that has not switched: the truth "
-        f"lies to its right. Refused: {refused}."
+        f"lies to its right. Bars that leave the figure are longer. Refused: {refused}."
     )
     panel = Panel(
-        Axis("steps from memorisation to generalisation", log=True),
-        Axis("forecast of these steps", log=True),
+        Axis("steps from memorisation to generalisation", log=True, limits=shown),
+        # Intervals may reach to infinity; the medians and the truth set the scale.
+        Axis("forecast of these steps", log=True, limits=shown),
         tuple(marks),
     )
     return Figure(name, title, caption, (panel,))

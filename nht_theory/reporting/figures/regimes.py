@@ -12,6 +12,7 @@ from nht_theory.estimators.results import Missing, StudyEstimates
 from nht_theory.forecasting.from_hyperparameters import predict_transition
 from nht_theory.predictions import selection, shortcut_strength
 from nht_theory.reporting.marks import (
+    INK,
     Axis,
     Cells,
     Figure,
@@ -29,7 +30,7 @@ LOOKS = {
     Regime.WEAK: (4, "square", "weak: the norm holds or grows"),
     Regime.INTERMEDIATE: (0, "circle", "intermediate: the norm falls after memorising"),
     Regime.STRONG: (1, "diamond", "strong: norm and learning suppressed"),
-    Regime.UNKNOWN: (7, "cross", "not told"),
+    Regime.UNKNOWN: (INK, "cross", "not told"),
 }
 
 
@@ -113,7 +114,7 @@ def _boundaries(estimated: StudyEstimates, rates: list[float]) -> tuple[list[Mar
         "strong": ("dashdot", "right of it: memorising impossible"),
     }
     marks: list[Mark] = [
-        Line(edge, np.array(values), grid, 7, *legends[edge])
+        Line(edge, np.array(values), grid, INK, *legends[edge])
         for edge, values in edges.items()
         if np.isfinite(values).any()
     ]
