@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 
 _GREEK = ("eta", "lambda", "gamma", "sigma", "rho", "phi")
-_SYMBOL = re.compile(rf"\b(?:{'|'.join(_GREEK)})\b|\b[VNT]_(?:sc|st|mem|star|end|post|0)\b|\bR\^2")
+_SYMBOL = re.compile(
+    rf"\b(?:gamma_V|{'|'.join(_GREEK)})\b|\b[VNT]_(?:sc|st|mem|star|end|post|0)\b|\bR\^2"
+)
 _SPECIAL = str.maketrans(
     {
         "&": r"\&",
@@ -44,6 +46,8 @@ def latex_text(text: str) -> str:
 def _symbol(text: str) -> str:
     if text in _GREEK:
         return f"$\\{text}$"
+    if text == "gamma_V":
+        return r"$\gamma_V$"
     base, _, index = text.partition("_")
     if not index:
         return f"${text}$"
