@@ -99,9 +99,12 @@ def _clock(
 def _floats(cells: Cells, name: str) -> NDArray[np.float64]:
     """The cells as float64, NaN where nothing was logged."""
     try:
-        return np.array(cells, dtype=np.float64)
+        numbers = np.array(cells, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        return np.array([_float(cell, name, row) for row, cell in enumerate(cells, start=1)])
+        numbers = np.empty(0)
+    if numbers.shape == (len(cells),):  # a list in each cell would make a table
+        return numbers
+    return np.array([_float(cell, name, row) for row, cell in enumerate(cells, start=1)])
 
 
 def _float(cell: object, name: str, row: int) -> float:

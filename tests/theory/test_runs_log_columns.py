@@ -139,6 +139,12 @@ def test_not_a_number_is_counted_and_a_blank_is_not() -> None:
     assert values["squared_norm"][3] == math.inf
 
 
+@pytest.mark.parametrize("cell", [[1.0], [None], {"a": 1}, "much"])
+def test_a_cell_that_is_no_number_is_named(cell: object) -> None:
+    with pytest.raises(InputError, match="V in row 1 is .*, not a number"):
+        read_cells({"step": [0, 1], "V": [cell, cell]})
+
+
 def test_a_restart_supersedes_what_lies_beyond_it() -> None:
     cells = {"step": [0, 10, 20, 30, 15, 20, 25], "V": [9.0, 8.0, 7.0, 6.0, 7.5, 7.1, 6.6]}
     values, notes = read_cells(cells)
