@@ -141,7 +141,7 @@ def test_not_a_number_is_counted_and_a_blank_is_not() -> None:
 
 @pytest.mark.parametrize("cell", [[1.0], [None], {"a": 1}, "much"])
 def test_a_cell_that_is_no_number_is_named(cell: object) -> None:
-    with pytest.raises(InputError, match="V in row 1 is .*, not a number"):
+    with pytest.raises(InputError, match=r"V in row 1 is .*, not a number"):
         read_cells({"step": [0, 1], "V": [cell, cell]})
 
 
