@@ -98,6 +98,13 @@ REFERENCES: dict[str, str] = {
   volume = {53}, number = {282}, pages = {457--481}, year = {1958},
   doi = {10.1080/01621459.1958.10501452}
 }""",
+    "newson2006": """@article{newson2006,
+  author = {Newson, Roger},
+  title = {Confidence intervals for rank statistics: {S}omers' {D} and extensions},
+  journal = {The Stata Journal},
+  volume = {6}, number = {3}, pages = {309--334}, year = {2006},
+  doi = {10.1177/1536867X0600600302}
+}""",
     "page1963": """@article{page1963,
   author = {Page, Ellis Batten},
   title = {Ordered hypotheses for multiple treatments: a significance test for linear ranks},

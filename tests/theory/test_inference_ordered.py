@@ -160,6 +160,35 @@ def test_clustered_interval_equals_resampling_the_observations() -> None:
         lambda rows: somers_d(v[rows], phi[rows]), runs, unit="1", resamples=200, seed=1
     )
     assert fast.value == slow.value
-    assert fast.interval.low == pytest.approx(slow.interval.low)
-    assert fast.interval.high == pytest.approx(slow.interval.high)
-    assert fast.standard_error == pytest.approx(slow.standard_error)
+    assert fast.standard_error == pytest.approx(slow.standard_error * np.sqrt(8 / 7))
+    half = stats.t.ppf(0.975, 7) * fast.standard_error / (1 - fast.value**2)
+    assert np.arctanh(fast.interval.high) - np.arctanh(fast.value) == pytest.approx(half)
+    assert np.arctanh(fast.value) - np.arctanh(fast.interval.low) == pytest.approx(half)
+
+
+def test_interval_of_few_runs_covers_where_percentiles_do_not() -> None:
+    phi, runs = np.tile(np.repeat([1.0, 0.0], 7), 8), np.repeat(np.arange(8), 14)
+    truth = 2 * stats.norm.cdf(1.6 / np.sqrt(2 * (0.7**2 + 0.6**2))) - 1  # pairs of two runs
+    inside, percentile = 0, 0
+    for seed in range(150):
+        generator = np.random.default_rng(seed)
+        v = 1.6 * phi + 0.7 * generator.normal(size=8)[runs] + 0.6 * generator.normal(size=112)
+        estimate = clustered_somers_d(v, phi, runs, resamples=200, seed=seed)
+        slow = percentile_limits(v, phi, runs, seed)
+        inside += truth in estimate.interval
+        percentile += slow[0] <= truth <= slow[1]
+    assert inside / 150 > 0.87
+    assert percentile / 150 < 0.85
+
+
+def percentile_limits(
+    v: np.ndarray, phi: np.ndarray, runs: np.ndarray, seed: int
+) -> tuple[float, float]:
+    """Percentiles of the plain cluster bootstrap, from the pair counts."""
+    from nht_theory.inference.bootstrap import resampled_counts
+    from nht_theory.inference.concordance import _pair_counts
+
+    balance, comparable = _pair_counts(v, phi, runs, 8)
+    w = resampled_counts(np.zeros(8, dtype=np.int64), resamples=200, seed=seed)
+    draws = ((w @ balance) * w).sum(axis=1) / ((w @ comparable) * w).sum(axis=1)
+    return float(np.quantile(draws, 0.025)), float(np.quantile(draws, 0.975))
