@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import singledispatch
 
@@ -15,6 +15,9 @@ from nht_theory.formulas.expressions import holds, letters_in, symbolic
 from nht_theory.formulas.formula import Formula, Symbol
 
 Letters = Mapping[str, sp.Expr]
+Point = Mapping[str, float]
+
+_SEED = 20260307
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def check_formula(formula: Formula) -> FormulaCheck:
         True
     """
     letters = letters_of(formula)
-    steps = tuple(_check_step(step, letters) for step in formula.derivation)
+    points = _points(formula, np.random.default_rng(_SEED), count=3)
+    steps = tuple(_check_step(step, letters, points) for step in formula.derivation)
     problems = [*_asserted(formula), *_number_disagrees(formula, letters)]
     return FormulaCheck(formula.name, formula.topic, steps, tuple(problems))
 
@@ -104,43 +108,60 @@ def _texts(step: rule.Step) -> list[str]:
     return [*words, *step.given.values()]
 
 
-def _check_step(step: rule.Step, letters: Letters) -> StepCheck:
+def _check_step(step: rule.Step, letters: Letters, points: Sequence[Point]) -> StepCheck:
     name = type(step).__name__.lower()
     try:
-        problem = _problem(step, _Reader(letters, step.given))
+        problem = _problem(step, _Reader(letters, step.given, points))
     except (NhtError, ArithmeticError, ValueError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
     return StepCheck(name, step.because, not problem, problem)
 
 
 class _Reader:
-    """Turns the strings of one step into sympy, its ``given`` letters replaced."""
+    """Turns the strings of one step into sympy, its ``given`` letters replaced; compares them."""
 
-    def __init__(self, letters: Letters, given: Mapping[str, str]) -> None:
+    def __init__(self, letters: Letters, given: Mapping[str, str], points: Sequence[Point]) -> None:
         self.letters = dict(letters)
         self.given = {
             self.letters.get(letter, sp.Symbol(letter)): symbolic(text, self.letters)
             for letter, text in given.items()
         }
+        self.points = points
 
     def __call__(self, text: str) -> sp.Expr:
         return symbolic(text, self.letters).subs(self.given)
 
+    def unequal(self, left: sp.Expr, right: sp.Expr) -> str:
+        """Empty when the two are proved equal, otherwise what is the matter."""
+        for point in self.points:
+            # Refuting by a number is quick; only the proof is left to the simplifier.
+            values = {self.letters[k]: sp.Float(value, 40) for k, value in point.items()}
+            here, there = (side.subs(values).evalf(30) for side in (left, right))
+            if not (here.is_number and there.is_number):
+                break
+            if abs(here - there) > 1e-20 * (abs(here) + abs(there)) + 1e-30:
+                return f"{left} differs from {right}: {sp.N(here, 8)} against {sp.N(there, 8)}"
+        difference = left - right
+        for simplify in (sp.simplify, _by_logarithms, _by_radicals):
+            if simplify(difference) == 0:
+                return ""
+        return f"{left} differs from {right}, as far as sympy can tell"
+
 
 @singledispatch
-def _problem(step: object, read: Callable[[str], sp.Expr]) -> str:
+def _problem(step: object, read: _Reader) -> str:
     raise TypeError(f"no rule verifies a {type(step).__name__}")
 
 
 @_problem.register
-def _(step: rule.Equal, read: Callable[[str], sp.Expr]) -> str:
-    return _unequal(read(step.left), read(step.right))
+def _(step: rule.Equal, read: _Reader) -> str:
+    return read.unequal(read(step.left), read(step.right))
 
 
 @_problem.register
 def _(step: rule.Root, read: _Reader) -> str:
     at_root = {read.letters[step.unknown]: read(step.value)}
-    return _unequal(read(step.left).subs(at_root), read(step.right).subs(at_root))
+    return read.unequal(read(step.left).subs(at_root), read(step.right).subs(at_root))
 
 
 @_problem.register
@@ -149,21 +170,21 @@ def _(step: rule.Induction, read: _Reader) -> str:
     closed = read(step.closed)
     state = sp.Symbol(step.state)
     read.letters[step.state] = state
-    start = _unequal(closed.subs(index, 0), read(step.initial))
+    start = read.unequal(closed.subs(index, 0), read(step.initial))
     successor = read(step.successor).subs(state, closed)
-    return start or _unequal(closed.subs(index, index + 1), successor)
+    return start or read.unequal(closed.subs(index, index + 1), successor)
 
 
 @_problem.register
 def _(step: rule.Derivative, read: _Reader) -> str:
     slope = sp.diff(read(step.expression), read.letters[step.variable])
-    return _unequal(slope, read(step.value))
+    return read.unequal(slope, read(step.value))
 
 
 @_problem.register
 def _(step: rule.Limit, read: _Reader) -> str:
     limit = sp.limit(read(step.expression), read.letters[step.variable], read(step.point), "+")
-    return _unequal(limit, read(step.value))
+    return read.unequal(limit, read(step.value))
 
 
 @_problem.register
@@ -178,7 +199,7 @@ def _(step: rule.Positive, read: _Reader) -> str:
     negative = [str(weight) for weight in weights if not weight.is_nonnegative]
     if negative:
         return f"weights not known to be non-negative: {', '.join(negative)}"
-    return _unequal(expression, total)
+    return read.unequal(expression, total)
 
 
 @_problem.register
@@ -190,15 +211,6 @@ def _(step: rule.Monotone, read: _Reader) -> str:
         return f"it is {start}, not 0, at {step.variable} = 0"
     slope = sp.simplify(sp.diff(expression, variable)).subs(read.given)
     return _sign_problem(slope, strict=step.strict)
-
-
-def _unequal(left: sp.Expr, right: sp.Expr) -> str:
-    """Empty when the two are equal, otherwise what remains of their difference."""
-    difference = left - right
-    for simplify in (sp.simplify, _by_logarithms, _by_radicals):
-        if simplify(difference) == 0:
-            return ""
-    return f"{left} differs from {right} by {sp.simplify(difference)}"
 
 
 def _by_logarithms(expression: sp.Expr) -> sp.Expr:
@@ -234,10 +246,10 @@ def _number_disagrees(formula: Formula, letters: Letters) -> list[str]:
 
     The points scatter around the formula's example by a factor of about two, from a fixed seed.
     """
-    generator = np.random.default_rng(20260307)
+    generator = np.random.default_rng(_SEED)
     for point in _points(formula, generator, count=6):
         exact = letters["result"].subs(
-            {letters[letter]: sp.Float(repr(value), 60) for letter, value in point.items()}
+            {letters[s.letter]: sp.Float(repr(point[s.letter]), 60) for s in formula.symbols}
         )
         expected = float(sp.N(exact, 50))
         value = formula.value(**{s.name: point[s.letter] for s in formula.symbols})
@@ -246,13 +258,25 @@ def _number_disagrees(formula: Formula, letters: Letters) -> list[str]:
     return []
 
 
-def _points(formula: Formula, generator: np.random.Generator, count: int) -> list[dict[str, float]]:
+def _points(formula: Formula, generator: np.random.Generator, count: int) -> list[Point]:
+    """Values of the letters: the example, then points scattered about it inside the domain;
+    letters of the derivation alone are drawn between 0.2 and 0.8, or small whole numbers."""
     example = {symbol.letter: float(formula.example[symbol.name]) for symbol in formula.symbols}
-    points = [example]
-    for _ in range(200):
-        point = {s.letter: _scatter(s, example[s.letter], generator) for s in formula.symbols}
+    points: list[Point] = []
+    for attempt in range(200):
+        point = dict(example)
+        if attempt:
+            for symbol in formula.symbols:
+                point[symbol.letter] = _scatter(symbol, example[symbol.letter], generator)
         if len(points) < count and _admissible(formula, point):
-            points.append(point)
+            own = {
+                symbol.letter: float(generator.integers(2, 6))
+                if symbol.integer
+                else float(generator.uniform(0.2, 0.8))
+                for symbol in formula.local
+                if symbol.letter not in point
+            }
+            points.append({**point, **own})
     return points
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -27,11 +28,8 @@ EXTREMES = (0.0, -1.0, math.nan, math.inf, -math.inf, 1e-320, 1e300, -0.0, 0.5, 
 def test_no_argument_at_any_extreme_gives_nan(formula: Formula) -> None:
     for name in formula.example:
         for extreme in EXTREMES:
-            try:
+            with suppress(DomainError):
                 value = formula.value(**{**formula.example, name: extreme})
-            except DomainError as error:
-                assert formula.name in str(error)
-            else:
                 assert not math.isnan(value)
                 assert not math.isnan(extreme)
 

@@ -1,0 +1,200 @@
+"""The optimiser table of THEORY.md section 2 against the real classes of torch.optim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from nht_theory.conventions import DecayForm, OptimizerKind
+from nht_theory.dynamics import OptimizerDynamics
+from nht_theory.formulas import floors, rates
+
+torch = pytest.importorskip("torch")
+
+Gradient = Callable[["torch.Tensor"], "torch.Tensor"]
+
+
+def _norms(
+    make: Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer],
+    steps: int,
+    gradient: Gradient,
+    start: torch.Tensor,
+) -> list[float]:
+    """V at steps 0, ..., ``steps`` of a real optimiser, in float64."""
+    parameter = torch.nn.Parameter(start.clone())
+    optimizer = make([parameter])
+    norms = [float(parameter.detach().square().sum())]
+    for _ in range(steps):
+        parameter.grad = gradient(parameter.detach())
+        optimizer.step()
+        norms.append(float(parameter.detach().square().sum()))
+    return norms
+
+
+def _start(count: int = 6) -> torch.Tensor:
+    return torch.linspace(1.0, 2.0, count, dtype=torch.float64).reshape(2, -1)
+
+
+def _silent(theta: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(theta)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        (OptimizerKind.ADAMW, lambda p: torch.optim.AdamW(p, lr=1e-2, weight_decay=0.5)),
+        (OptimizerKind.SGD, lambda p: torch.optim.SGD(p, lr=1e-2, weight_decay=0.5)),
+        (
+            OptimizerKind.MUON,
+            lambda p: torch.optim.Muon(p, lr=1e-2, weight_decay=0.5, momentum=0.95),
+        ),
+    ],
+)
+def test_decoupled_decay_is_exact_with_a_silent_loss(
+    kind: OptimizerKind, make: Callable[..., torch.optim.Optimizer]
+) -> None:
+    norms = _norms(make, 400, _silent, _start())
+    dynamics = OptimizerDynamics(kind, 1e-2, 0.5)
+    assert -math.log(norms[400] / norms[0]) == pytest.approx(float(dynamics.clock(400)), rel=1e-11)
+    first = next(t for t, v in enumerate(norms) if v <= norms[0] / 3.0)
+    assert float(dynamics.hitting_time(norms[0], norms[0] / 3.0)) == first
+
+
+def test_the_papers_penalty_is_torch_weight_decay_of_twice_lambda() -> None:
+    lam = 0.2
+    norms = _norms(
+        lambda p: torch.optim.SGD(p, lr=1e-2, weight_decay=2 * lam), 300, _silent, _start()
+    )
+    dynamics = OptimizerDynamics(OptimizerKind.SGD, 1e-2, lam, decay_form=DecayForm.L2_PENALTY)
+    assert -math.log(norms[300] / norms[0]) == pytest.approx(float(dynamics.clock(300)), rel=1e-11)
+
+
+def test_momentum_reaches_the_larger_root() -> None:
+    eta, decay, mu = 0.1, 5e-4, 0.9
+    norms = _norms(
+        lambda p: torch.optim.SGD(p, lr=eta, weight_decay=decay, momentum=mu),
+        1500,
+        _silent,
+        _start(),
+    )
+    predicted = rates.momentum_rate.value(learning_rate=eta, weight_decay=decay, momentum=mu)
+    assert -math.log(norms[1500] / norms[1499]) == pytest.approx(predicted, rel=1e-6)
+    assert predicted == pytest.approx(2 * eta * decay / (1 - mu), rel=0.01)
+
+
+def test_momentum_oscillates_inside_its_envelope() -> None:
+    eta, decay, mu = 0.1, 2.0, 0.9
+    norms = _norms(
+        lambda p: torch.optim.SGD(p, lr=eta, weight_decay=decay, momentum=mu),
+        400,
+        _silent,
+        _start(),
+    )
+    assert any(later > earlier for earlier, later in pairwise(norms))
+    predicted = rates.momentum_oscillating_rate.value(
+        learning_rate=eta, weight_decay=decay, momentum=mu
+    )
+    # Peaks of V, one period apart, fall by the envelope: fit their slope.
+    peaks = [
+        (t, math.log(norms[t])) for t in range(1, 400) if norms[t - 1] < norms[t] >= norms[t + 1]
+    ]
+    (t_0, first), (t_1, last) = peaks[2], peaks[-1]
+    assert (first - last) / (t_1 - t_0) == pytest.approx(predicted, rel=0.02)
+
+
+def test_coupled_adam_falls_at_constant_speed_with_a_silent_loss() -> None:
+    eta = 1e-4
+    for decay in (1e-2, 1.0):
+        norms = _norms(
+            lambda p, w=decay: torch.optim.Adam(p, lr=eta, weight_decay=w, eps=1e-30),
+            300,
+            _silent,
+            torch.full((1, 1), 2.0, dtype=torch.float64),
+        )
+        speed = (math.sqrt(norms[0]) - math.sqrt(norms[300])) / 300
+        assert speed == pytest.approx(rates.adam_coupled_speed.value(learning_rate=eta), rel=0.01)
+
+
+@pytest.mark.slow
+def test_coupled_adam_under_noise_decays_at_twice_eta_w_over_root_v() -> None:
+    """Many coordinates of noise of size s: the mean of theta decays at eta w/s."""
+    eta, decay, size, count, steps = 2e-2, 0.05, 2.0, 10_000, 1500
+    generator = torch.Generator().manual_seed(0)
+    parameter = torch.nn.Parameter(torch.full((count,), 1.0, dtype=torch.float64))
+    optimizer = torch.optim.Adam([parameter], lr=eta, weight_decay=decay)
+    for _ in range(steps):
+        noise = torch.randn(count, generator=generator, dtype=torch.float64)
+        parameter.grad = size * noise
+        optimizer.step()
+    rate = rates.adam_coupled_noise_rate.value(
+        learning_rate=eta, weight_decay=decay, second_moment=size**2
+    )
+    mean = float(parameter.detach().mean())
+    error = float(parameter.detach().std()) / math.sqrt(count)
+    expected = math.exp(-rate * steps / 2)
+    assert abs(mean - expected) < 3 * error + 0.02 * expected
+
+
+def test_sgd_under_noise_settles_at_its_floor() -> None:
+    eta, decay, size, count = 0.05, 1.0, 0.7, 40_000
+    generator = torch.Generator().manual_seed(1)
+
+    def noise(theta: torch.Tensor) -> torch.Tensor:
+        return size * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
+
+    norms = _norms(
+        lambda p: torch.optim.SGD(p, lr=eta, weight_decay=decay),
+        200,
+        noise,
+        torch.zeros(count, dtype=torch.float64),
+    )
+    floor = floors.noise_floor.value(
+        learning_rate=eta, weight_decay=decay, noise_trace=count * size**2
+    )
+    # V/floor is chi-square over its d degrees of freedom: relative error sqrt(2/d).
+    assert norms[-1] == pytest.approx(floor, rel=3 * math.sqrt(2 / count))
+
+
+def test_adamw_under_noise_settles_at_d_whatever_the_noise() -> None:
+    eta, decay, count = 5e-3, 1.0, 4000
+    for size in (1e-3, 10.0):
+        generator = torch.Generator().manual_seed(2)
+
+        def noise(
+            theta: torch.Tensor, size: float = size, generator: torch.Generator = generator
+        ) -> torch.Tensor:
+            return size * torch.randn(theta.shape, generator=generator, dtype=torch.float64)
+
+        norms = _norms(
+            lambda p: torch.optim.AdamW(p, lr=eta, weight_decay=decay),
+            1500,
+            noise,
+            torch.zeros(count, dtype=torch.float64),
+        )
+        floor = floors.adamw_noise_floor.value(
+            learning_rate=eta, weight_decay=decay, parameter_count=count
+        )
+        assert sum(norms[-500:]) / 500 == pytest.approx(floor, rel=0.06)
+
+
+def test_no_adam_update_exceeds_its_bound() -> None:
+    """The gradient that meets Cauchy's inequality with equality, late in training."""
+    beta_1, beta_2, eta = 0.9, 0.999, 1e-3
+    parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+    optimizer = torch.optim.AdamW(
+        [parameter], lr=eta, weight_decay=0.0, betas=(beta_1, beta_2), eps=1e-300
+    )
+    bound = floors.adam_update_bound.value(beta_1=beta_1, beta_2=beta_2)
+    steps, growth = 6_000, beta_2 / beta_1
+    largest = 0.0
+    for t in range(steps):
+        gradient = growth ** (t - steps) if (t - steps) * math.log(growth) > -600 else 1e-260
+        parameter.grad = torch.full((1,), gradient * 1e100, dtype=torch.float64)
+        before = float(parameter.detach())
+        optimizer.step()
+        largest = max(largest, abs(float(parameter.detach()) - before) / eta)
+    assert largest <= bound * (1 + 1e-3)
+    assert largest == pytest.approx(bound, rel=0.01)
