@@ -113,7 +113,20 @@ def _read_all(found: ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], lis
                 read[log[0]] = _joined(read[log[0]], item)
             else:
                 read.append(item)
-    return read, failures
+    return _distinct_names(read), failures
+
+
+def _distinct_names(read: list[ReadRun]) -> list[ReadRun]:
+    """A name that two sources give (a log, and checkpoints that are not its own) is numbered."""
+    names: set[str] = set()
+    distinct = []
+    for item in read:
+        name, number = item.run.name, 2
+        while name in names:
+            name, number = f"{item.run.name} ({number})", number + 1
+        names.add(name)
+        distinct.append(replace(item, run=replace(item.run, name=name)) if number > 2 else item)
+    return distinct
 
 
 def _joined(log: ReadRun, weights: ReadRun) -> ReadRun:

@@ -147,3 +147,12 @@ def test_the_optimiser_state_tells_the_hyperparameters(tmp_path: Path) -> None:
     assert (known.learning_rate, known.weight_decay) == (0.25, 0.5)
     assert (known.beta_1, known.beta_2, known.parameter_count) == (0.8, 0.95, 8)
     assert run.column("learning_rate").tolist() == [0.25, 0.125, 0.0625]
+
+
+def test_names_are_distinct_though_a_log_and_checkpoints_share_one(tmp_path: Path) -> None:
+    save(tmp_path / "a/epoch_1.safetensors", 1.0)
+    save(tmp_path / "a/epoch_2.safetensors", 2.0)
+    (tmp_path / "a.csv").write_text("step,val_acc\n10,0.5\n")
+    study = load_study(tmp_path)
+    assert [run.name for run in study.runs] == ["a", "a (2)"]
+    assert "rates are per epoch" in " ".join(study.runs[1].notes)
