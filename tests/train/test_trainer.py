@@ -6,6 +6,7 @@ import itertools
 import json
 import multiprocessing
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from nht_theory.errors import InputError
-from nht_theory.runs.run_format import MetricsLog, RunState, read_run, read_status
+from nht_theory.runs.run_format import RunState, read_run, read_status
 from nht_train.config import TrainConfig
 from nht_train.progress import Silent
 from nht_train.trainer import TrainingError, train
@@ -30,6 +31,8 @@ SMALL = {
     "evaluate_every": 10,
     "checkpoints": {"schedule": "fixed", "every": 40, "resume_every_seconds": 0.0},
 }
+
+ALWAYS = {"schedule": "none", "resume_every_seconds": 0.0}
 
 
 def small(**changes: object) -> TrainConfig:
@@ -201,40 +204,86 @@ def test_a_loss_that_is_not_finite_ends_with_a_clear_status(tmp_path: Path) -> N
     assert metrics(tmp_path / "run")[0]["step"] == 0
 
 
-def test_a_log_that_cannot_grow_ends_with_a_clear_status_and_resumes(
-    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append = MetricsLog.append
+def train_with_small_files(config: TrainConfig, directory: Path, largest: int) -> None:
+    """In a process of its own: no file may grow beyond ``largest`` bytes, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+    with pytest.raises(TrainingError, match="cannot write: File too large"):
+        train(config, directory)
 
-    def full_after_60(log: MetricsLog, row: dict[str, float]) -> None:
-        if row["step"] > 60:
-            log._file.write(b'{"step": 70, "tr')  # a line cut by the full disk
-            log._file.flush()
-            raise OSError(28, "No space left on device", str(log.path))
-        append(log, row)
 
-    monkeypatch.setattr(MetricsLog, "append", full_after_60)
-    with pytest.raises(TrainingError, match="No space left on device"):
-        train(small(), tmp_path / "run")
-    status = read_status(tmp_path / "run")
+def test_a_log_that_cannot_grow_ends_with_a_clear_status_and_resumes(tmp_path: Path) -> None:
+    config = small(evaluate_every=1, checkpoints=ALWAYS)
+    whole = tmp_path / "whole"
+    train(config, whole)
+    state_bytes = (whole / "latest" / "state.pt").stat().st_size
+    log_bytes = (whole / "metrics.jsonl").stat().st_size
+    assert state_bytes < log_bytes  # so that the log is what meets the limit
+    limit = (state_bytes + log_bytes) // 2
+    stopped = tmp_path / "stopped"
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=train_with_small_files, args=(config, stopped, limit))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    status = read_status(stopped)
     assert status is not None
     assert status.state is RunState.FAILED
-    monkeypatch.undo()
-    train(small(), tmp_path / "run", resume=True)
-    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == (
-        finished / "metrics.jsonl"
-    ).read_bytes()
+    assert status.error == "cannot write: File too large"
+    assert (stopped / "metrics.jsonl").stat().st_size == limit  # the last line is cut
+    assert train(config, stopped, resume=True).state is RunState.FINISHED
+    assert (stopped / "metrics.jsonl").read_bytes() == (whole / "metrics.jsonl").read_bytes()
 
 
-def test_a_failed_evaluation_ends_with_a_clear_status(
+OWN_TASK = """
+import torch
+from pathlib import Path
+from nht_train.tasks.task import ReplacementBatches, Task
+
+def regression(*, broken: str = "", batch_size: int, seed: int) -> Task:
+    inputs = torch.linspace(-1, 1, 64)[:, None]
+    evaluations = []
+
+    def evaluate(model):
+        if broken and Path(broken).exists() and len(evaluations) == 3:
+            raise RuntimeError("picture 7 is missing")
+        evaluations.append(1)
+        return {"train_loss": float((model(inputs) - inputs**2).square().mean())}
+
+    return Task("regression", ReplacementBatches(inputs, inputs**2, batch_size, seed=seed),
+                evaluate, {"features": 1, "classes": 1}, "none:0",
+                loss=torch.nn.functional.mse_loss)
+"""
+
+
+def test_a_failed_evaluation_of_ones_own_task_ends_with_a_clear_status_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
-        raise RuntimeError("no such picture")
-
-    monkeypatch.setattr("nht_train.tasks.binary_operation.loss_and_accuracy", broken)
-    with pytest.raises(TrainingError, match=r"evaluation at step 0 failed .*no such picture"):
-        train(small(), tmp_path / "run")
+    (tmp_path / "own_regression.py").write_text(OWN_TASK)
+    monkeypatch.syspath_prepend(tmp_path)
+    flaw = tmp_path / "flaw"
+    flaw.touch()
+    config = small(
+        task={"name": "own_regression:regression", "broken": str(flaw)},
+        model={"name": "mlp", "width": 8},
+        steps=50,
+        checkpoints=ALWAYS,
+    )
+    message = r"evaluation at step 30 failed \(RuntimeError: picture 7 is missing\)"
+    with pytest.raises(TrainingError, match=message):
+        train(config, tmp_path / "run")
     status = read_status(tmp_path / "run")
     assert status is not None
-    assert status.state is RunState.FAILED
+    assert (status.state, status.step) == (RunState.FAILED, 30)
+    assert last_step(tmp_path / "run") == 20
+    flaw.unlink()
+    assert train(config, tmp_path / "run", resume=True).state is RunState.FINISHED
+    train(config, tmp_path / "whole")
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+
+
+def test_bfloat16_follows_float32(finished: Path, tmp_path: Path) -> None:
+    config = small(steps=20, runtime={"precision": "bfloat16"})
+    train(config, tmp_path / "run")
+    for ours, exact in zip(metrics(tmp_path / "run"), metrics(finished), strict=False):
+        assert ours["train_loss"] == pytest.approx(exact["train_loss"], rel=0.02)
+        assert ours["squared_norm"] == pytest.approx(exact["squared_norm"], rel=1e-3)
