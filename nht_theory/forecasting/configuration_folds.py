@@ -47,6 +47,18 @@ class ConfigurationFolds:
         """Index that picks, from an array [K, n], each row's value when it was left out."""
         return self.fold, np.arange(self.fold.size)
 
+    def means(self, table: Array) -> Array:
+        """Mean of the rows of each configuration: shape [n, m] to [K, m].
+
+        Example:
+            >>> ConfigurationFolds.of(["a", "b", "a"]).means(np.array([[1.0], [5.0], [3.0]]))
+            array([[2.],
+                   [5.]])
+        """
+        sums = np.zeros((self.count, table.shape[1]))
+        np.add.at(sums, self.fold, table)
+        return sums / np.bincount(self.fold, minlength=self.count)[:, None]
+
     def coefficients(self, design: Array, target: Array, penalty: Array) -> Array:
         """Ridge coefficients with each configuration left out in turn.
 

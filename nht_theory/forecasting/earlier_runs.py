@@ -25,6 +25,11 @@ MINIMUM_LAWLESS_CONFIGURATIONS = 3
 """Lawless configurations with a switch from which a regression learns alone."""
 
 
+UNSTATED_SD = 0.5
+"""Added to the spread of ln delay where settings are stated on one side only, as between studies:
+the other side may differ in them by any factor."""
+
+
 @dataclass(frozen=True, eq=False)
 class EarlierRuns:
     """Comparable earlier runs.
@@ -33,11 +38,13 @@ class EarlierRuns:
         observations: the runs that state every setting of ``names`` and ``constant``.
         names: settings that differ among them and that the run forecast states too.
         constant: settings that do not differ, with their value.
+        unstated: settings that only one side states: the run forecast or the earlier runs.
     """
 
     observations: tuple[Observation, ...]
     names: tuple[str, ...]
     constant: tuple[tuple[str, float], ...]
+    unstated: tuple[str, ...]
 
     @cached_property
     def lawfulness(self) -> Lawfulness:
@@ -53,23 +60,19 @@ class EarlierRuns:
             return None
         return fit_law_model(lawful, self.names)
 
-    @cached_property
-    def empirical_model(self) -> LogDelayModel | None:
-        """Survival regression on the settings over every run; None with too few delays."""
-        return self._survival_regression(self.observations)
+    def empirical_model(self, target: Observation, *, strayed: bool) -> LogDelayModel | None:
+        """Survival regression on the settings; None with too few delays.
 
-    @cached_property
-    def lawless_model(self) -> LogDelayModel | None:
-        """The same over runs that broke the law, where these show enough by themselves."""
+        Args:
+            target: the run forecast; delays are counted in its clock where it has one.
+            strayed: whether it stands where the law breaks: then only runs that broke it are
+                used, if these show enough by themselves.
+        """
+        clock = target.decay_rate is not None
         lawless = self.lawfulness.lawless
-        if _configurations(_delayed(lawless)) < MINIMUM_LAWLESS_CONFIGURATIONS:
-            return None
-        return self._survival_regression(lawless)
-
-    def _survival_regression(self, used: Sequence[Observation]) -> LogDelayModel | None:
-        if len(_delayed(used)) < MINIMUM_EMPIRICAL:
-            return None
-        return fit_empirical_model(used, self.names)
+        alone = _configurations(_delayed(lawless)) >= MINIMUM_LAWLESS_CONFIGURATIONS
+        made = survival_regression(lawless, self.names, clock=clock) if strayed and alone else None
+        return made or survival_regression(self.observations, self.names, clock=clock)
 
     @cached_property
     def memorization_regression(self) -> ShrunkenRegression | None:
@@ -107,8 +110,9 @@ class EarlierRuns:
         }
 
     def widened(self, made: StudentT, target: Observation) -> StudentT:
-        """A forecast's distribution with the doubt that unfamiliar settings add."""
+        """A forecast's distribution with the doubt that unfamiliar and unstated settings add."""
         extra = sum((SLOPE_SD * factor) ** 2 for factor in self.unfamiliar(target).values())
+        extra += UNSTATED_SD**2 if self.unstated else 0.0
         return StudentT(made.location, float(np.hypot(made.scale, np.sqrt(extra))), made.degrees)
 
 
@@ -132,7 +136,18 @@ def earlier_runs(observations: tuple[Observation, ...], stated: frozenset[str]) 
     values = {name: {one.settings[name] for one in kept} for name in shared}
     names = tuple(name for name in shared if len(values[name]) > 1)
     constant = tuple((name, min(values[name])) for name in shared if len(values[name]) == 1)
-    return EarlierRuns(kept, names, constant)
+    unstated = tuple(sorted((set(usual) - stated) | (stated - set(counts))))
+    return EarlierRuns(kept, names, constant, unstated)
+
+
+@lru_cache(maxsize=64)
+def survival_regression(
+    used: tuple[Observation, ...], names: tuple[str, ...], *, clock: bool
+) -> LogDelayModel | None:
+    """:func:`fit_empirical_model`, fitted once; None with too few delays."""
+    if len(_delayed(used)) < MINIMUM_EMPIRICAL:
+        return None
+    return fit_empirical_model(used, names, clock=clock)
 
 
 @lru_cache(maxsize=64)

@@ -19,14 +19,14 @@ _ITERATIONS = 30
 
 
 def fit_empirical_model(
-    observations: Sequence[Observation], names: tuple[str, ...]
+    observations: Sequence[Observation], names: tuple[str, ...], *, clock: bool
 ) -> LogDelayModel | None:
     """Fit ln delay = ln(1/r) + a linear form in the logarithms of chosen settings.
 
-    The offset ln(1/r), r the pure-decay rate, is kept where every run decays (delays stretch
-    with the clock even where the law fails); elsewhere it is zero. A run that memorised and had
-    not switched enters as right-censored, by expectation maximisation. A switch that came within
-    one evaluation of memorisation counts as half an evaluation interval.
+    The offset ln(1/r), r the pure-decay rate, is kept where ``clock`` is asked for and every run
+    has one (delays stretch with the clock even where the law fails); else it is zero. A run that
+    memorised and had not switched enters as right-censored, by expectation maximisation. A switch
+    that came within one evaluation of memorisation counts as half an evaluation interval.
 
     Returns:
         The model, or None when no run shows a delay.
@@ -43,9 +43,9 @@ def fit_empirical_model(
     centre = logs.mean(axis=0)
     design = np.column_stack([np.ones(len(used)), logs - centre])
     rates = [one.decay_rate for one in used]
-    with_clock = all(rate is not None for rate in rates)
-    clock = np.log([rate if with_clock and rate is not None else 1.0 for rate in rates])
-    target = _impute(design, observed + clock, seen)
+    with_clock = clock and all(rate is not None for rate in rates)
+    log_rate = np.log([rate if with_clock and rate is not None else 1.0 for rate in rates])
+    target = _impute(design, observed + log_rate, seen)
     folds = ConfigurationFolds.of([one.configuration for one in used])
     chosen = _select(design, target, folds, seen) if folds.count > 1 else ()
     columns = (0, *(one + 1 for one in chosen))
@@ -64,7 +64,7 @@ def fit_empirical_model(
         names=names,
         centre=centre,
         log_delay=log_delay,
-        held_out=held_out - clock,
+        held_out=held_out - log_rate,
         errors=target - held_out,
         observations=tuple(used),
         parameters=len(columns),

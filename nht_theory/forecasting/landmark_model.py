@@ -32,7 +32,9 @@ PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Ridge penalties tried on the standardised state: how many runs without effect each counts for.
 The one with the least held-out error is used."""
 MARGIN = 0.5
-"""Standard deviations by which a state may lie outside those of the earlier runs."""
+"""Standard deviations to which a state outside those of the earlier runs is brought back."""
+STRANGE = 10.0
+"""Standard deviations outside those of the earlier runs from which a state tells nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,11 @@ class LandmarkModel:
             names,
         )
 
-    def remaining(self, target: Observation, now: float, expected: float) -> LandmarkForecast:
-        """Distribution of ln(steps left) of a run in its state at ``now``.
+    def remaining(
+        self, target: Observation, now: float, expected: float
+    ) -> LandmarkForecast | None:
+        """Distribution of ln(steps left) of a run in its state at ``now``; None where that state
+        lies more than :data:`STRANGE` standard deviations outside those of the earlier runs.
 
         The state is not extrapolated: each feature is brought to within half a standard
         deviation of the range that the earlier runs show at the same share of the way.
@@ -89,11 +94,11 @@ class LandmarkModel:
         rows, left, kept = self._rows_at(share)
         centre, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
         states = (rows - centre) / spread
-        state = np.clip(
-            (own.at(now, float(np.exp(expected))) - centre) / spread,
-            states.min(axis=0) - MARGIN,
-            states.max(axis=0) + MARGIN,
-        )
+        shown = (own.at(now, float(np.exp(expected))) - centre) / spread
+        low, high = states.min(axis=0), states.max(axis=0)
+        if max((low - shown).max(), (shown - high).max()) > STRANGE:
+            return None
+        state = np.clip(shown, low - MARGIN, high + MARGIN)
         design = np.column_stack([np.ones(len(rows)), states])
         folds = ConfigurationFolds.of([int(one) for one in self.folds.fold[kept]])
         penalty, errors = _choose_penalty(design, left, folds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def law_objection(target: Observation, earlier: EarlierRuns) -> str:
 def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
     """What a regression on earlier runs says without the law, or why it cannot."""
     strayed = earlier.lawfulness.objection(target.settings, target.configuration)
-    model = (earlier.lawless_model if strayed else None) or earlier.empirical_model
+    model = earlier.empirical_model(target, strayed=bool(strayed))
     if model is None:
         shown = sum(one.delay is not None for one in earlier.observations)
         return (
@@ -116,7 +116,8 @@ def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Ou
         return outside
     if target.memorization_time is None:
         return _before_memorization(target, now, earlier, model, "")
-    left = _with_state(target, now, earlier, model)
+    # What a state means is not carried from one study to another unless the law ties them.
+    left = None if earlier.unstated else _with_state(target, now, earlier, model)
     if left is None:
         left = _elapsed(target, now, earlier, model)
     if left is None:
@@ -134,6 +135,8 @@ def _with_state(
         return None
     expected = model.predict(target.settings, target.decay_rate, target.configuration)
     made = landmark.remaining(target, now, expected.location)
+    if made is None:
+        return None
     said = (
         f" ({model.parameters} parameters), then the state of the run against {made.n} earlier "
         f"runs at the same point ({len(made.features)} features, {made.parameters:.1f} effective "
@@ -170,13 +173,14 @@ def _before_memorization(
 def few_runs_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
     """The law from a handful of runs, with the run's own V once it has memorised."""
     names = tuple(sorted({*earlier.names, *earlier.unfamiliar(target)}))
-    law = SmallSampleLaw.fit(earlier.lawfulness.lawful, target.settings, names)
+    law = SmallSampleLaw.fit(earlier.lawfulness.lawful, target, names)
     above, log_star = target.squared_norm_memorization, law.log_star.location
     log_above = law.log_memorization.location if above is None else float(np.log(above))
     objection = _norm_objection(target, log_above, log_star)
     if objection or target.decay_rate is None:
         return objection
     log_now = None if above is None else _log_now(target)
+    law = replace(law, log_efficiency=earlier.widened(law.log_efficiency, target))
     left = law.steps(target.decay_rate, None if above is None else log_above, log_now)
     if left is None:
         return "V has passed every V_star that earlier runs make likely, without a switch"

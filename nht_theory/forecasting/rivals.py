@@ -9,8 +9,7 @@ import numpy as np
 
 from nht_theory.conventions import FORECAST_COVERAGE
 from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.earlier_runs import EarlierRuns
-from nht_theory.forecasting.empirical_model import fit_empirical_model
+from nht_theory.forecasting.earlier_runs import EarlierRuns, survival_regression
 from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.outlook import few_runs_outlook
 from nht_theory.forecasting.score import Said
@@ -55,7 +54,7 @@ def _elapsed(target: Observation) -> float:
 
 def _from_settings(target: Observation, model: LogDelayModel | None) -> Answer:
     """The delay that the settings say, given the time that has passed."""
-    if model is None or (target.decay_rate is None and "1/r" in model.method):
+    if model is None:
         return REFUSED, None
     made = model.predict(target.settings, target.decay_rate, target.configuration)
     elapsed = _elapsed(target)
@@ -67,12 +66,16 @@ def _from_settings(target: Observation, model: LogDelayModel | None) -> Answer:
 
 def _law_from_settings(target: Observation, earlier: EarlierRuns) -> Answer:
     model = earlier.law_model
-    return _from_settings(target, None if model is None else model.delays)
+    if model is None or target.decay_rate is None:
+        return REFUSED, None
+    return _from_settings(target, model.delays)
 
 
 def _survival_regression(target: Observation, earlier: EarlierRuns) -> Answer:
     lawful = earlier.lawfulness.lawful
-    return _from_settings(target, fit_empirical_model(lawful, earlier.names) if lawful else None)
+    if not lawful or target.decay_rate is None:
+        return REFUSED, None
+    return _from_settings(target, survival_regression(lawful, earlier.names, clock=True))
 
 
 def _own_norm(target: Observation, earlier: EarlierRuns) -> Answer:

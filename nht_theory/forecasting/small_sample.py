@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from nht_theory.errors import DomainError
 from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.configuration_folds import ConfigurationFolds
 from nht_theory.forecasting.shrunken_regression import Array, ShrunkenRegression, StudentT
 from nht_theory.forecasting.steps_ahead import StepsAhead
 
@@ -34,20 +37,26 @@ class SmallSampleLaw:
     def fit(
         cls,
         lawful: Sequence[Observation],
-        settings: Mapping[str, float],
+        target: Observation,
         names: tuple[str, ...],
     ) -> SmallSampleLaw:
         """From earlier runs that obeyed the law (at least one).
 
         Args:
             lawful: runs with a delay, both norms and a decay rate.
-            settings: of the run forecast.
+            target: the run forecast.
             names: settings that differ among all of these.
+
+        Replicates count as one run, their geometric mean, unless the run forecast is itself a
+        replicate: what they share tells nothing of another configuration.
         """
         table = np.array([_measured(one) for one in lawful])
         logs = np.log([[one.settings[name] for name in names] for one in lawful])
         logs = logs.reshape(len(lawful), len(names))
-        own = np.log([settings[name] for name in names])
+        if all(one.configuration != target.configuration for one in lawful):
+            folds = ConfigurationFolds.of([one.configuration for one in lawful])
+            table, logs = folds.means(table), folds.means(logs)
+        own = np.log([target.settings[name] for name in names])
 
         def regress(target: Array) -> StudentT:
             return ShrunkenRegression.fit(logs, target).predict(own)
@@ -55,7 +64,7 @@ class SmallSampleLaw:
         return cls(
             regress(table[:, 0]),
             regress(table[:, 1]),
-            regress(np.log((table[:, 0] - table[:, 1]) / table[:, 2])),
+            regress(table[:, 2]),
             names,
             tuple(one.run.name for one in lawful),
         )
@@ -110,6 +119,9 @@ class SmallSampleLaw:
 
 
 def _measured(one: Observation) -> tuple[float, float, float]:
+    """ln V_mem, ln V_star and ln c of a run that obeyed the law."""
     above, star = one.squared_norm_memorization, one.squared_norm_generalization
-    clock = (one.decay_rate or np.nan) * (one.delay or np.nan)
-    return float(np.log(above or np.nan)), float(np.log(star or np.nan)), clock
+    if above is None or star is None or one.decay_rate is None or one.delay is None:
+        raise DomainError("the run shows no delay with both norms", source=one.run.name)
+    ratio = math.log(above / star)
+    return math.log(above), math.log(star), math.log(ratio / (one.decay_rate * one.delay))
