@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.directory_units import INDEX_SUFFIXES, units_in
 from nht_theory.checkpoints.distributed_checkpoint import (
     METADATA_FILE,
@@ -36,7 +37,7 @@ from nht_theory.checkpoints.stored_tensor import StoredTensor
 from nht_theory.checkpoints.torch_calls import TensorReference
 from nht_theory.checkpoints.torch_file import TorchFile
 from nht_theory.checkpoints.weight_location import LIVE, Located, locate_weights
-from nht_theory.errors import InputError
+from nht_theory.errors import InputError, UnsafeFileError
 
 SAFETENSORS = "safetensors"
 TORCH = "torch"
@@ -179,6 +180,11 @@ def _resolved(name: str, leaf: Any, saved: TorchFile) -> StoredTensor:
 def _sharded(index: Path, stack: ExitStack, weights: str) -> StoredWeights:
     """The tensors of every shard that an index names: all of them, or none."""
     with MappedFile(index) as file:
+        if file.size > limits.HEADER_BYTES:
+            raise UnsafeFileError(
+                f"an index of {file.size} bytes, above the limit of {limits.HEADER_BYTES}",
+                source=index,
+            )
         document = parse_json(file.bytes_at(0, file.size).tobytes(), index)
     places = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(places, dict) or not all(isinstance(v, str) for v in places.values()):

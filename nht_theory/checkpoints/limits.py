@@ -10,8 +10,8 @@ HEADER_BRACKETS = 300_000
 """Opening brackets in such a header: three for each tensor."""
 DIMENSIONS = 32
 """Of a tensor."""
-PICKLE_INSTRUCTIONS = 1_500_000
-"""In a pickle: about fifty for each tensor."""
+PICKLE_INSTRUCTIONS = 700_000
+"""In a pickle: about thirty-five for each tensor."""
 PICKLE_TEXT_BYTES = 65_536
 """Of one string or number in a pickle; longer ones are passed over, not read."""
 ARCHIVE_MEMBERS = 50_000

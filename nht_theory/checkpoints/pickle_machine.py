@@ -12,6 +12,7 @@ Instruction set: ``pickletools`` of the Python standard library, protocols 0 to 
 from __future__ import annotations
 
 import codecs
+import gc
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 from nht_theory.checkpoints import limits
 from nht_theory.errors import InputError, UnsafeFileError
 
+_STOP, _BINPUT, _BINGET = ord("."), ord("q"), ord("h")
 _SIMPLE_KEYS = (str, int, float, bool, bytes, type(None))
 
 
@@ -128,15 +130,33 @@ class PickleMachine:
             InputError: the bytes are no complete pickle.
             UnsafeFileError: it is longer than any checkpoint needs, or ``check`` refused it.
         """
-        handlers = self._HANDLERS
-        data = self._data
+        # Nothing here becomes garbage, and looking for it would take nine tenths of the time.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self._interpret()
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _interpret(self) -> tuple[Any, int]:
+        handlers, data, stack, memo = self._HANDLERS, self._data, self._stack, self._memo
         try:
             for _ in range(limits.PICKLE_INSTRUCTIONS):
-                code = data[self._at]
-                self._at += 1
-                if code == 0x2E:  # STOP
-                    return self._stack.pop(), self._at
-                handlers[code](self)
+                at = self._at
+                code = data[at]
+                self._at = at + 1
+                # The two most frequent instructions are spelled out: half of a checkpoint is them.
+                if code == _BINPUT:
+                    memo[data[at + 1]] = stack[-1]
+                    self._at = at + 2
+                elif code == _BINGET:
+                    stack.append(memo[data[at + 1]])
+                    self._at = at + 2
+                elif code == _STOP:
+                    return stack.pop(), self._at
+                else:
+                    handlers[code](self)
         except InputError:
             raise
         except (IndexError, KeyError, TypeError, ValueError, struct.error, AttributeError) as error:
@@ -344,22 +364,22 @@ class PickleMachine:
         raise ValueError("an out-of-band buffer")
 
     _HANDLERS: ClassVar[dict[int, Callable[[PickleMachine], None]]] = {
-        ord("("): lambda m: m._push(_MARK),
+        ord("("): lambda m: m._stack.append(_MARK),
         ord("0"): _pop,
         ord("1"): _drop_to_mark,
-        ord("2"): lambda m: m._push(m._stack[-1]),
+        ord("2"): lambda m: m._stack.append(m._stack[-1]),
         ord("F"): _float_line,
-        ord("G"): lambda m: m._push(struct.unpack(">d", m._take(8))[0]),
+        ord("G"): lambda m: m._stack.append(struct.unpack(">d", m._take(8))[0]),
         ord("I"): _int_line,
         ord("J"): lambda m: m._integer(4),
-        ord("K"): lambda m: m._push(m._number(1)),
-        ord("M"): lambda m: m._push(m._number(2)),
+        ord("K"): lambda m: m._stack.append(m._number(1)),
+        ord("M"): lambda m: m._stack.append(m._number(2)),
         ord("L"): _long_line,
         0x8A: lambda m: m._integer(m._number(1)),
         0x8B: lambda m: m._integer(m._number(4)),
-        ord("N"): lambda m: m._push(None),
-        0x88: lambda m: m._push(True),
-        0x89: lambda m: m._push(False),
+        ord("N"): lambda m: m._stack.append(None),
+        0x88: lambda m: m._stack.append(True),
+        0x89: lambda m: m._stack.append(False),
         ord("S"): _string_line,
         ord("T"): lambda m: m._old_string(m._number(4)),
         ord("U"): lambda m: m._old_string(m._number(1)),
@@ -371,12 +391,12 @@ class PickleMachine:
         ord("C"): lambda m: m._bytes(m._number(1)),
         0x8E: lambda m: m._bytes(m._number(8)),
         0x96: lambda m: m._bytes(m._number(8)),
-        ord("]"): lambda m: m._push([]),
-        ord("}"): lambda m: m._push({}),
-        ord(")"): lambda m: m._push(()),
-        0x8F: lambda m: m._push([]),  # a set is kept as a list: nothing is hashed
-        ord("l"): lambda m: m._push(m._pop_mark()),
-        ord("t"): lambda m: m._push(tuple(m._pop_mark())),
+        ord("]"): lambda m: m._stack.append([]),
+        ord("}"): lambda m: m._stack.append({}),
+        ord(")"): lambda m: m._stack.append(()),
+        0x8F: lambda m: m._stack.append([]),  # a set is kept as a list: nothing is hashed
+        ord("l"): lambda m: m._stack.append(m._pop_mark()),
+        ord("t"): lambda m: m._stack.append(tuple(m._pop_mark())),
         ord("d"): _dict,
         0x85: lambda m: m._tuple(1),
         0x86: lambda m: m._tuple(2),
@@ -384,7 +404,7 @@ class PickleMachine:
         ord("a"): lambda m: m._append_items([m._stack.pop()]),
         ord("e"): lambda m: m._append_items(m._pop_mark()),
         0x90: lambda m: m._append_items(m._pop_mark()),
-        0x91: lambda m: m._push(m._pop_mark()),
+        0x91: lambda m: m._stack.append(m._pop_mark()),
         ord("s"): _set_item,
         ord("u"): lambda m: m._set_items(m._pop_mark()),
         ord("c"): _global_line,
@@ -398,15 +418,15 @@ class PickleMachine:
         0x82: lambda m: m._extension(1),
         0x83: lambda m: m._extension(2),
         0x84: lambda m: m._extension(4),
-        ord("P"): lambda m: m._push(m._persistent(m._line())),
-        ord("Q"): lambda m: m._push(m._persistent(m._stack.pop())),
+        ord("P"): lambda m: m._stack.append(m._persistent(m._line())),
+        ord("Q"): lambda m: m._stack.append(m._persistent(m._stack.pop())),
         ord("p"): lambda m: m._put(m._bounded_int(m._line())),
         ord("q"): lambda m: m._put(m._number(1)),
         ord("r"): lambda m: m._put(m._number(4)),
         0x94: _memoize,
-        ord("g"): lambda m: m._push(m._memo[m._bounded_int(m._line())]),
-        ord("h"): lambda m: m._push(m._memo[m._number(1)]),
-        ord("j"): lambda m: m._push(m._memo[m._number(4)]),
+        ord("g"): lambda m: m._stack.append(m._memo[m._bounded_int(m._line())]),
+        ord("h"): lambda m: m._stack.append(m._memo[m._number(1)]),
+        ord("j"): lambda m: m._stack.append(m._memo[m._number(4)]),
         0x80: lambda m: m._skip(1),
         0x95: lambda m: m._skip(8),
         0x97: _no_buffer,

@@ -10,7 +10,7 @@ from typing import Any
 from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.distributed_checkpoint import DistributedTensor
 from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.pickle_machine import OpaqueObject, Skipped, Symbol
+from nht_theory.checkpoints.pickle_machine import OpaqueKey, OpaqueObject, Skipped, Symbol
 from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable
 from nht_theory.errors import InputError, UnsafeFileError
 
@@ -153,10 +153,16 @@ def _children(value: Any) -> list[tuple[str, Any]] | None:
     if isinstance(value, OpaqueObject):
         value = {**value.attributes(), **{str(i): v for i, v in enumerate(value.members)}}
     if isinstance(value, dict):
-        return [(key if isinstance(key, str) else str(key)[:80], v) for key, v in value.items()]
+        return [(_key_text(key), v) for key, v in value.items()]
     if isinstance(value, (list, tuple)):
         return [(str(i), v) for i, v in enumerate(value)]
     return None
+
+
+def _key_text(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    return "(an object)" if isinstance(key, OpaqueKey) else str(key)[:80]
 
 
 def _refuse_whole_object(root: Any, found: list[_Found], source: object) -> None:
