@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +124,20 @@ def test_too_little_to_fit_is_said() -> None:
         published_line([1, 2, 3], [1.0, 2.0, np.nan])
     with pytest.raises(DomainError, match="not all positive"):
         published_escape_time(1.0, 0.0, learning_rate=1.0, weight_decay=1.0)
+
+
+def test_the_committed_figures_are_those_of_the_logs(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(__file__).resolve().parents[2] / "validation" / "companion"
+    monkeypatch.syspath_prepend(str(home))
+    from published_figures import figures
+
+    data = shared_data / "companion"
+    found = [asdict(figure) for figure in figures(load_study(data), data)]
+    committed = json.loads((home / "results" / "results.json").read_text())["figures"]
+    # The remark of a fit holds its largest difference, which rounding moves.
+    assert [{**f, "comment": ""} for f in found] == [{**f, "comment": ""} for f in committed]
+    page = (home / "results" / "page.md").read_text()
+    for figure in committed:
+        assert f"| {figure['name']} | {figure['printed']} | {figure['recomputed']} |" in page

@@ -13,14 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.cli import main
 from nht_theory.cli.output import to_jsonable
 from nht_theory.conventions import DecayForm
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import StudyEstimates
+from nht_theory.estimators.summary import estimate_study
 from nht_theory.inference.references import REFERENCES
 from nht_theory.predictions.delays import delays
 from nht_theory.predictions.law import RATE, fit_law
-from nht_theory.predictions.validate import Validation, validate
+from nht_theory.predictions.registry import prediction
+from nht_theory.predictions.validate import Validation, family_wise, validate
 from nht_theory.reporting.citation import Citation, cite
 from nht_theory.reporting.latex import latex_text
 from nht_theory.reporting.provenance import data_hash
@@ -73,7 +76,10 @@ def study() -> Study:
 
 @pytest.fixture(scope="module")
 def validation(study: Study) -> Validation:
-    return validate(study)
+    """Four of the claims: enough to print, and fast."""
+    estimates = estimate_study(study, floor=False)
+    judged = [prediction(name).judge(estimates) for name in ("law", "P1", "P6", "P4")]
+    return Validation(study, estimates.estimates, family_wise(judged), estimates.thresholds)
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +211,29 @@ def test_twice_the_same_bytes(validation: Validation, citation: Citation) -> Non
     assert again.to_latex() == citation.to_latex()
     assert again.to_apa() == citation.to_apa()
     assert to_jsonable(again.to_dict()) == to_jsonable(citation.to_dict())
+
+
+def written(directory: Path, study: Study) -> Path:
+    """The first runs of each setting as CSV logs."""
+    directory.mkdir()
+    for run in study.runs[::3]:
+        run.to_frame().to_csv(directory / f"{run.name}.csv", index=False)
+    return directory
+
+
+def test_the_command_prints_each_style_and_refuses_an_unknown_number(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = written(tmp_path / "logs", study)
+    shown = {}
+    for style in ("latex", "apa", "bibtex", "json"):
+        with pytest.raises(SystemExit, match="0"):
+            main(["cite", str(directory), "--style", style])
+        shown[style] = capsys.readouterr().out
+    assert shown["latex"].startswith("% needs \\usepackage{booktabs}")
+    assert "8 distinct runs" in shown["apa"]
+    assert shown["bibtex"].startswith("@software{nht,")
+    assert json.loads(shown["json"])["study"]["runs"] == 8
+    with pytest.raises(SystemExit, match="2"):
+        main(["cite", str(directory), "--explain", "law.slope"])
+    assert "--explain: no number has the identifier 'law.slope'" in capsys.readouterr().err
