@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from nht_theory.formulas import catalogue
 from nht_theory.formulas.derivation import Step
 from nht_theory.formulas.formula import Condition, Formula
 
@@ -82,6 +83,36 @@ def to_markdown(formula: Formula, level: int = 2) -> str:
     lines += [f"# {formula.value(**formula.example)!r}", "```", ""]
     lines += [f"Source: {formula.source}.", *("\n" + note for note in formula.notes), ""]
     return "\n".join(lines)
+
+
+def topic_page(topic: str) -> str:
+    """The documentation page of a topic: its summary, then each formula.
+
+    Raises:
+        InputError: there is no such topic.
+
+    Example:
+        >>> topic_page("emergence").splitlines()[0]
+        '# Emergence: the critical size'
+    """
+    formulas = catalogue.formulas_of(topic)
+    summary = " ".join(catalogue.topic_summary(topic).split())
+    sections = "\n".join(to_markdown(formula) for formula in formulas)
+    return f"# {catalogue.topic_title(topic)}\n\n{summary}\n\n{sections}"
+
+
+def index_page() -> str:
+    """The documentation page that lists every topic and formula."""
+    lines = ["# Formulas", ""]
+    lines.append(
+        "Each is made from the object that also gives its number; `nht derive --check` verifies "
+        "every step again."
+    )
+    for topic in catalogue.TOPICS:
+        lines += ["", f"## [{catalogue.topic_title(topic)}]({topic}.md)", ""]
+        for formula in catalogue.formulas_of(topic):
+            lines.append(f"- [{formula.title}]({topic}.md#{formula.name}) `{formula.name}`")
+    return "\n".join([*lines, ""])
 
 
 def _cell(text: str) -> str:
