@@ -10,7 +10,7 @@ import typer
 
 from nht_theory.cli import EXIT_DONE
 from nht_theory.cli.output import print_json, progress
-from nht_theory.cli.thresholds import thresholds_of
+from nht_theory.cli.study_options import ColumnMap, Persistence, Threshold, thresholds_of
 from nht_theory.conventions import DEFAULT_THRESHOLDS
 
 
@@ -31,15 +31,9 @@ def cite(
         str | None,
         typer.Option(metavar="IDENTIFIER", help="Trace one number to formula, data and options."),
     ] = None,
-    column_map: Annotated[
-        list[str] | None, typer.Option("--map", metavar="OURS=THEIRS", help="Name a column.")
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Level of both accuracies that counts as reached.")
-    ] = None,
-    persistence: Annotated[
-        int, typer.Option(min=1, help="Evaluations for which it must hold.")
-    ] = DEFAULT_THRESHOLDS.persistence,
+    column_map: ColumnMap = None,
+    threshold: Threshold = None,
+    persistence: Persistence = DEFAULT_THRESHOLDS.persistence,
 ) -> int:
     """Statistics of a study, ready to paste into a paper.
 

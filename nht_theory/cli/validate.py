@@ -9,7 +9,7 @@ import typer
 
 from nht_theory.cli import EXIT_CHECK_FAILED, EXIT_DONE
 from nht_theory.cli.output import console, print_json, progress
-from nht_theory.cli.thresholds import thresholds_of
+from nht_theory.cli.study_options import ColumnMap, Persistence, Threshold, thresholds_of
 from nht_theory.conventions import DEFAULT_THRESHOLDS, VerdictKind
 
 if TYPE_CHECKING:
@@ -21,15 +21,9 @@ def validate(
     *,
     report: Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    column_map: Annotated[
-        list[str] | None, typer.Option("--map", metavar="OURS=THEIRS", help="Name a column.")
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Level of both accuracies that counts as reached.")
-    ] = None,
-    persistence: Annotated[
-        int, typer.Option(min=1, help="Evaluations for which it must hold.")
-    ] = DEFAULT_THRESHOLDS.persistence,
+    column_map: ColumnMap = None,
+    threshold: Threshold = None,
+    persistence: Persistence = DEFAULT_THRESHOLDS.persistence,
     fail_on: Annotated[
         VerdictKind | None, typer.Option(help="Exit with 1 when a claim gets this verdict.")
     ] = None,

@@ -1,11 +1,22 @@
-"""Thresholds from the options ``--threshold`` and ``--persistence``."""
+"""Options that every command on a study shares: column names and thresholds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
+
+import typer
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.errors import InputError
+
+ColumnMap = Annotated[
+    list[str] | None, typer.Option("--map", metavar="OURS=THEIRS", help="Name a column.")
+]
+Threshold = Annotated[
+    float | None, typer.Option(help="Level of both accuracies that counts as reached.")
+]
+Persistence = Annotated[int, typer.Option(min=1, help="Evaluations for which it must hold.")]
 
 
 def thresholds_of(level: float | None, persistence: int) -> Thresholds:
