@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,14 +11,26 @@ import typer
 from nht_theory.cli.output import print_json
 from nht_theory.conventions import DecayForm, OptimizerKind, ScheduleKind
 from nht_theory.dynamics import OptimizerDynamics, schedule_from_name
+from nht_theory.errors import InputError
 from nht_theory.forecasting.from_hyperparameters import TransitionPrediction, predict_transition
+from nht_theory.runs.run import Hyperparameters
 
 
 def predict(
     lr: Annotated[float, typer.Option("--lr", help="Peak learning rate eta.")],
     weight_decay: Annotated[float, typer.Option(help="Weight decay lambda.")],
-    v_sc: Annotated[float, typer.Option(help="Squared norm on the shortcut.")],
-    v_st: Annotated[float, typer.Option(help="Squared norm at which it generalises.")],
+    v_sc: Annotated[float | None, typer.Option(help="Squared norm on the shortcut.")] = None,
+    v_st: Annotated[
+        float | None, typer.Option(help="Squared norm at which it generalises.")
+    ] = None,
+    earlier: Annotated[
+        Path | None,
+        typer.Option("--from", help="Earlier runs that give V_sc, V_st and c: file or directory."),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="With --from: another setting, NAME=NUMBER (repeatable)."),
+    ] = None,
     optimizer: Annotated[OptimizerKind, typer.Option(help="Optimiser.")] = OptimizerKind.ADAMW,
     decay_form: Annotated[
         DecayForm | None, typer.Option(help="How decay enters (default: as in PyTorch).")
@@ -37,7 +50,26 @@ def predict(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Transition time and regime before training, from the law alone."""
+    """Transition time and regime before training, from given norms or from earlier runs."""
+    if earlier is not None:
+        from nht_theory.cli.predict_from import predict_from_runs
+
+        chosen = Hyperparameters(
+            optimizer=optimizer,
+            learning_rate=lr,
+            weight_decay=weight_decay,
+            decay_form=decay_form,
+            schedule=schedule,
+            total_steps=steps,
+            parameter_count=parameters,
+        )
+        predict_from_runs(chosen, setting or [], earlier, json=json)
+        return
+    if v_sc is None or v_st is None:
+        raise InputError(
+            "V_sc and V_st are missing",
+            remedy="give --v-sc and --v-st, or earlier runs with --from STUDY",
+        )
     dynamics = OptimizerDynamics(
         optimizer,
         lr,

@@ -93,7 +93,7 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
     """:func:`forecast_run` from earlier runs that have been compared and prepared."""
     now = _last_step(target.run)
     law = law_outlook(target, now, earlier)
-    if isinstance(law, Outlook) and law.steps.median < float("inf"):
+    if isinstance(law, Outlook) and math.isfinite(law.steps.median):
         return _forecast(target, now, Basis.LAW, law)
     objection = law if isinstance(law, str) else "V_star of earlier runs may not be below V"
     regression = empirical_outlook(target, now, earlier)
@@ -109,6 +109,16 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
         f"{objection}; {regression}",
         "add finished runs with the same optimiser and task, and with settings near this run's",
     )
+
+
+def outlook_of(target: Observation, earlier: EarlierRuns) -> Outlook | None:
+    """The steps ahead behind :func:`forecast_with`, None where it refuses."""
+    now = _last_step(target.run)
+    law = law_outlook(target, now, earlier)
+    if isinstance(law, Outlook) and math.isfinite(law.steps.median):
+        return law
+    made = empirical_outlook(target, now, earlier)
+    return made if isinstance(made, Outlook) else None
 
 
 def _last_step(run: Run) -> int:

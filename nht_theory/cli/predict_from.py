@@ -1,0 +1,81 @@
+"""``nht predict --from``: a forecast and a plan before training, from earlier runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+from nht_theory.cli.forecast_text import describe
+from nht_theory.cli.output import print_json
+from nht_theory.errors import InputError
+from nht_theory.forecasting.plan import TrainingPlan, plan_training
+from nht_theory.runs.load import load_study
+from nht_theory.runs.run import Hyperparameters
+
+_FIELDS = {entry.name for entry in fields(Hyperparameters)} - {"extra"}
+
+
+def predict_from_runs(
+    chosen: Hyperparameters, settings: Sequence[str], earlier: Path, *, json: bool
+) -> None:
+    """Print the plan for a run that has not begun."""
+    plan = plan_training(with_settings(chosen, settings), load_study(earlier))
+    if json:
+        print_json(plan)
+    else:
+        print(describe_plan(plan))
+
+
+def with_settings(chosen: Hyperparameters, settings: Sequence[str]) -> Hyperparameters:
+    """The hyper-parameters with each ``name=number`` added.
+
+    Raises:
+        InputError: one is not of that form.
+
+    Example:
+        >>> made = with_settings(Hyperparameters(), ["p=97", "batch_size=512"])
+        >>> dict(made.extra), made.batch_size
+        ({'p': 97.0}, 512.0)
+    """
+    named: dict[str, float] = {}
+    for text in settings:
+        name, _, value = text.partition("=")
+        try:
+            named[name.strip()] = float(value)
+        except ValueError:
+            raise InputError(
+                f"{text!r} is not NAME=NUMBER", source="--set", remedy="for example --set p=97"
+            ) from None
+    known = {name: value for name, value in named.items() if name in _FIELDS}
+    extra = {name: value for name, value in named.items() if name not in _FIELDS}
+    return replace(chosen, **known, extra={**chosen.extra, **extra})  # type: ignore[arg-type]
+
+
+def describe_plan(plan: TrainingPlan) -> str:
+    """The plan in words, for the terminal."""
+    lines = [describe(plan.forecast), f"regime: {plan.regime.value} ({plan.regime_reason})"]
+    if plan.weak_boundary is not None:
+        lines.append(
+            f"weak below weight decay {plan.weak_boundary:.3g}: the switch is then not expected "
+            "within the budget"
+        )
+    if plan.lawful_range is not None:
+        low, high = plan.lawful_range
+        beyond = "" if plan.broken_above is None else f", and broke it at {plan.broken_above:g}"
+        lines.append(f"earlier runs obeyed the law at weight decay {low:g} to {high:g}{beyond}")
+    if plan.reliable_budget is not None:
+        lines.append(f"budget for a switch with probability 0.9: {plan.reliable_budget:.0f} steps")
+    if plan.soonest is not None:
+        within = plan.soonest.probability_within_budget
+        risk = "" if within is None else f", risk {1 - within:.2f} of none within the budget"
+        lines.append(
+            f"soonest switch: weight decay {plan.soonest.weight_decay:.3g}, near step "
+            f"{plan.soonest.median:.0f}{risk}"
+        )
+    if plan.unstated:
+        lines.append(
+            f"stated on one side only, which adds doubt: {', '.join(plan.unstated)} (--set NAME="
+            "NUMBER)"
+        )
+    return "\n".join(lines)
