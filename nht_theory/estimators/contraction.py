@@ -121,12 +121,15 @@ class FlooredDecay:
     r_squared: float
 
 
-def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
+def decay_to_floor(
+    steps: Series, log_norm: Series, *, profile: bool = True
+) -> FlooredDecay | Missing:
     """The exponential with a floor, where AICc prefers it to the one without.
 
     Args:
         steps: shape [n].
         log_norm: ln V, shape [n].
+        profile: whether the rate gets its profile interval, which takes most of the time.
 
     Returns:
         The fit; or Missing: TOO_FEW_POINTS for AICc (n < 6), NOT_CONVERGED, AT_BOUND (floor at
@@ -165,7 +168,7 @@ def decay_to_floor(steps: Series, log_norm: Series) -> FlooredDecay | Missing:
     gain = aicc_least_squares(line, 2) - fit.aicc
     if not gain > 0:
         return Missing(Unavailable.NOT_PREFERRED, f"AICc is higher by {-gain:.1f} with a floor")
-    interval = fit.profile_interval("rate")
+    interval = fit.profile_interval("rate") if profile else None
     return FlooredDecay(
         rate=fit.values["rate"] / length,
         standard_error=fit.robust_errors["rate"] / length,

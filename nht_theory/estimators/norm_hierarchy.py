@@ -9,7 +9,14 @@ import numpy as np
 
 from nht_theory.estimators import norms
 from nht_theory.estimators.contraction import decay_to_floor
-from nht_theory.estimators.results import Estimate, Missing, RunEstimate, Unavailable
+from nht_theory.estimators.results import (
+    Estimate,
+    Missing,
+    RunEstimate,
+    StudyEstimates,
+    Unavailable,
+)
+from nht_theory.inference.binomial import median_estimate
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 
@@ -78,6 +85,20 @@ def norm_hierarchy(run: Run, own: RunEstimate) -> NormHierarchy:
     )
 
 
+def median_log_ratios(study: StudyEstimates) -> dict[tuple[str, str], Estimate]:
+    """ln(V_sc/V_st) for each pair of definitions: median over the runs that generalise later
+    than they memorise.
+
+    How far these medians lie apart says how much a result owes to the definition.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for run, own in study.pairs():
+        if own.delay is not None and own.delay > 0:
+            for pair, value in norm_hierarchy(run, own).log_ratios().items():
+                found.setdefault(pair, []).append(value)
+    return {pair: median_estimate(values, unit="1") for pair, values in found.items()}
+
+
 def _never(own: RunEstimate) -> Missing:
     return Missing(Unavailable.NEVER_REACHED, f"run {own.run}")
 
@@ -110,7 +131,9 @@ def _fitted_floor(run: Run, start: int | None) -> Estimate | Missing:
     if start is None:
         return Missing(Unavailable.NEVER_REACHED, "memorisation")
     keep = norms.usable(run.squared_norm) & (run.steps >= start)
-    fit = decay_to_floor(run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]))
+    fit = decay_to_floor(
+        run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]), profile=False
+    )
     if isinstance(fit, Missing):
         return fit
     return Estimate(

@@ -11,7 +11,7 @@ from nht_theory.estimators.results import Estimate, StudyEstimates
 from nht_theory.estimators.separation import separation
 from nht_theory.predictions import selection
 from nht_theory.predictions.clean_separation import described, upper_limit
-from nht_theory.predictions.p3 import structured_accuracy
+from nht_theory.predictions.p3 import RESOLUTION, structured_accuracy
 from nht_theory.predictions.rules import decide, power_of
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
@@ -48,7 +48,7 @@ def judge(study: StudyEstimates) -> Verdict:
     if not tested:
         return not_applicable(NAME, f"needs {NEEDS}")
     gains = [gain for own in tested for gain in own.gains]
-    error = max(float(np.std(gains, ddof=1)) / math.sqrt(len(gains)), np.finfo(float).tiny)
+    error = max(float(np.std(gains, ddof=1)), RESOLUTION) / math.sqrt(len(gains))
     decision = decide(float(np.mean(gains)), error, len(gains) - 1, (-math.inf, NO_GAIN))
     return Verdict(
         prediction=NAME,

@@ -17,6 +17,8 @@ from nht_theory.runs.run import Run
 
 NAME = "P3"
 FEWEST_LEVELS = 3
+RESOLUTION = 0.005
+"""Accuracies closer than half a point count as equal: the least scatter between blocks."""
 NEEDS = (
     f"worst-group or held-out accuracy of runs at {FEWEST_LEVELS} or more weight decays, all else "
     "equal, in two or more blocks (settings and seed)"
@@ -35,10 +37,10 @@ def judge(study: StudyEstimates) -> Verdict:
     contrasts = inner_contrasts(rows)
     if len(contrasts) < 2:
         return not_applicable(NAME, f"needs {NEEDS}; {len(contrasts)} blocks qualify")
-    spread = float(np.std(contrasts, ddof=1)) / math.sqrt(len(contrasts))
+    spread = max(float(np.std(contrasts, ddof=1)), RESOLUTION) / math.sqrt(len(contrasts))
     decision = decide(
         float(np.mean(contrasts)),
-        max(spread, np.finfo(float).tiny),
+        spread,
         len(contrasts) - 1,
         (0.0, math.inf),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -78,11 +79,12 @@ def _decide(scores: list[Estimate]) -> Decision:
         freedom = len(values) - 1
     else:
         error, freedom = scores[0].standard_error or 0.0, scores[0].n - 1
-    return decide(
-        float(np.mean(values)),
-        max(error, SMALLEST_ERROR),
-        freedom,
-        (CLEAN_SEPARATION, math.inf),
+    decision = decide(
+        float(np.mean(values)), max(error, SMALLEST_ERROR), freedom, (CLEAN_SEPARATION, math.inf)
+    )
+    inside = decision.interval
+    return replace(
+        decision, interval=replace(inside, low=max(inside.low, -1.0), high=min(inside.high, 1.0))
     )
 
 

@@ -22,6 +22,8 @@ from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, PAPER_EFFICIENCY, d
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
+SMALLEST_ERROR = 1e-9
+"""Of c, where runs agree to the last digit."""
 BOUND = "prefactor"
 PURE_DECAY = "prefactor_pure_decay"
 NEEDS = (
@@ -76,7 +78,7 @@ def mean_over_configurations(groups: dict[str, list[float]]) -> tuple[float, flo
     if len(units) < 2:
         return None
     error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
-    return float(np.mean(units)), max(error, np.finfo(float).tiny), len(units) - 1
+    return float(np.mean(units)), max(error, SMALLEST_ERROR), len(units) - 1
 
 
 def judge_bound(study: StudyEstimates) -> Verdict:

@@ -68,6 +68,7 @@ def decide(
 
     low, high = limits
     law = stats.norm if math.isinf(freedom) else stats.t(freedom)
+    value, standard_error = float(value), float(standard_error)
     below_low, above_high = (value - low) / standard_error, (value - high) / standard_error
     outside = min(1.0, 2 * float(max(law.sf(below_low), law.cdf(above_high))))
     inside = min(1.0, 2 * float(min(law.cdf(below_low), law.sf(above_high))))

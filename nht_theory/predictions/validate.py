@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nht_theory.conventions import (
@@ -12,8 +13,12 @@ from nht_theory.conventions import (
     Thresholds,
     VerdictKind,
 )
+from nht_theory.estimators.contraction import rate_window
+from nht_theory.estimators.groups import group_rates
+from nht_theory.estimators.norm_hierarchy import median_log_ratios
 from nht_theory.estimators.results import (
     Estimate,
+    Interval,
     Missing,
     RunEstimate,
 )
@@ -23,6 +28,7 @@ from nht_theory.predictions.registry import PREDICTIONS
 from nht_theory.predictions.rules import ALPHA
 from nht_theory.predictions.stability import verdicts_at_other_thresholds
 from nht_theory.predictions.verdict import Verdict
+from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
 ESTIMATED = (
@@ -37,12 +43,22 @@ ESTIMATED = (
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """A study, what was estimated of its runs, and the verdict on every prediction."""
+    """A study, what was estimated of its runs, and the verdict on every prediction.
+
+    Attributes:
+        study: what was read.
+        estimates: of its distinct runs, in order.
+        verdicts: one for each prediction of the registry, in its order.
+        thresholds: at which events were read.
+        log_ratios: (definition of V_sc, of V_st) -> median ln(V_sc/V_st) over delayed runs: how
+            much a result owes to the definition.
+    """
 
     study: Study
     estimates: tuple[RunEstimate, ...]
     verdicts: tuple[Verdict, ...]
     thresholds: Thresholds
+    log_ratios: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
 
     def verdict(self, prediction: str) -> Verdict:
         """The verdict on one prediction, by its name."""
@@ -72,7 +88,20 @@ class Validation:
                 "without_trajectory": [record.name for record in study.without_trajectory],
             },
             "notes": list(study.notes),
-            "estimates": [estimate_to_dict(own) for own in self.estimates],
+            "estimates": [
+                {**estimate_to_dict(own), "groups": groups_to_list(run, own)}
+                for run, own in zip(study.runs, self.estimates, strict=True)
+            ],
+            "log_ratios": [
+                {
+                    "squared_norm_shortcut": above,
+                    "squared_norm_structured": below,
+                    "median": ratio.value,
+                    "interval": interval_to_list(ratio.interval),
+                    "n": ratio.n,
+                }
+                for (above, below), ratio in self.log_ratios.items()
+            ],
             "verdicts": [verdict_to_dict(own) for own in self.verdicts],
         }
 
@@ -108,7 +137,9 @@ def validate(
     verdicts = [
         replace(own, stability=elsewhere.get(own.prediction, ())) for own in family_wise(verdicts)
     ]
-    return Validation(study, estimates.estimates, tuple(verdicts), thresholds)
+    return Validation(
+        study, estimates.estimates, tuple(verdicts), thresholds, median_log_ratios(estimates)
+    )
 
 
 def family_wise(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
@@ -163,7 +194,7 @@ def estimate_to_dict(own: RunEstimate) -> dict[str, Any]:
         },
         "regime": own.regime.value,
         "intervals": {
-            name: [value.interval.low, value.interval.high]
+            name: interval_to_list(value.interval)
             for name, value in found.items()
             if isinstance(value, Estimate) and value.interval is not None
         },
@@ -175,13 +206,34 @@ def estimate_to_dict(own: RunEstimate) -> dict[str, Any]:
     }
 
 
+def groups_to_list(run: Run, own: RunEstimate) -> list[dict[str, Any]]:
+    """Rate, share and contribution of each parameter group whose norm is logged."""
+    window = rate_window(run, own.memorization, own.generalization)
+    if isinstance(window, Missing):
+        return []
+    return [
+        {
+            "group": group.group,
+            "contraction_rate": group.rate.value if isinstance(group.rate, Estimate) else None,
+            "share": group.share,
+            "contribution": group.contribution,
+        }
+        for group in group_rates(run, window)
+    ]
+
+
+def interval_to_list(interval: Interval | None) -> list[float] | None:
+    """[low, high], or None."""
+    return None if interval is None else [interval.low, interval.high]
+
+
 def verdict_to_dict(own: Verdict) -> dict[str, Any]:
     """A verdict as plain values; ``interval`` is [low, high]."""
     return {
         "prediction": own.prediction,
         "verdict": own.verdict.value,
         "statistic": own.statistic,
-        "interval": None if own.interval is None else [own.interval.low, own.interval.high],
+        "interval": interval_to_list(own.interval),
         "p_value": own.p_value,
         "n": own.n,
         "n_censored": own.n_censored,

@@ -71,8 +71,8 @@ TRUTHS: dict[str, Law] = {
     "excess norm": excess,
     "exponential of the held norm": held_norm,
 }
-JUDGED = ("law_everywhere", "P6", "prefactor", "necessity")
-SLOW = ("law", "rival_laws")
+JUDGED = ("law_everywhere", "prefactor", "necessity")
+SLOW = ("law", "P6", "rival_laws")
 """Judged on a tenth of the studies: they bootstrap, or leave configurations out."""
 
 
