@@ -1,62 +1,78 @@
-"""Learning-rate schedules: the factor on the base learning rate, from the step alone.
+"""Learning-rate schedules that a configuration can name.
 
-Without hidden state a resumed run continues exactly where it was.
+The multiples come from :mod:`nht_theory.dynamics.schedules`, so that the clock of the theory and
+the training run go by the same numbers. They depend on the step alone: a resumed run continues
+exactly where it was.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-Schedule = Callable[[int], float]
-"""number of updates already done -> factor on the learning rate of the next one."""
+from nht_theory.dynamics.schedules import Constant, Cosine, LinearWarmup, Schedule, StepDecay
 
+Multiples = NDArray[np.float64]
 Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 SCHEDULES = {
     "constant": "nht_train.schedules:constant",
     "linear_warmup": "nht_train.schedules:linear_warmup",
     "cosine": "nht_train.schedules:cosine",
+    "step": "nht_train.schedules:step",
 }
-"""name -> module:function, where the function returns a :data:`Schedule`."""
+"""name -> module:function, where the function returns the learning rate of each update as a
+multiple of the configured one, shape [total_steps]."""
 
 
-def constant(*, total_steps: int) -> Schedule:
-    """The base learning rate throughout.
-
-    Example:
-        >>> constant(total_steps=10)(3)
-        1.0
-    """
-    return lambda step: 1.0
-
-
-def linear_warmup(*, total_steps: int, warmup_steps: Count = 10) -> Schedule:
-    """Linear rise to the base learning rate over ``warmup_steps`` updates, then constant.
+def constant(*, total_steps: int) -> Multiples:
+    """The configured learning rate throughout.
 
     Example:
-        >>> [linear_warmup(total_steps=10, warmup_steps=4)(step) for step in (0, 1, 3, 9)]
-        [0.25, 0.5, 1.0, 1.0]
+        >>> constant(total_steps=3)
+        array([1., 1., 1.])
     """
-    return lambda step: min(1.0, (step + 1) / max(warmup_steps, 1))
+    return Constant().multiples(0, total_steps)
 
 
-def cosine(*, total_steps: int, warmup_steps: Count = 0, final_fraction: Share = 0.0) -> Schedule:
-    """Linear warm-up, then half a cosine down to ``final_fraction`` at ``total_steps``.
+def linear_warmup(*, total_steps: int, warmup_steps: Positive = 10) -> Multiples:
+    """Linear rise over ``warmup_steps`` updates, then constant.
 
     Example:
-        >>> [round(cosine(total_steps=4)(step), 4) for step in range(5)]
-        [1.0, 0.8536, 0.5, 0.1464, 0.0]
+        >>> linear_warmup(total_steps=6, warmup_steps=4)
+        array([0.25, 0.5 , 0.75, 1.  , 1.  , 1.  ])
     """
+    return LinearWarmup(warmup_steps).multiples(0, total_steps)
 
-    def factor(step: int) -> float:
-        if step < warmup_steps:
-            return (step + 1) / warmup_steps
-        progress = (step - warmup_steps) / max(total_steps - warmup_steps, 1)
-        return final_fraction + (1 - final_fraction) * (1 + math.cos(math.pi * progress)) / 2
 
-    return factor
+def cosine(*, total_steps: int, warmup_steps: Count = 0, final_multiple: Share = 0.0) -> Multiples:
+    """Linear warm-up, then half a cosine down to ``final_multiple`` at ``total_steps``.
+
+    Raises:
+        DomainError: the warm-up is not shorter than the run.
+
+    Example:
+        >>> cosine(total_steps=4).round(4)
+        array([1.    , 0.8536, 0.5   , 0.1464])
+    """
+    if total_steps == 0:
+        return np.empty(0)
+    schedule: Schedule = Cosine(total_steps - warmup_steps, final_multiple)
+    if warmup_steps:
+        schedule = LinearWarmup(warmup_steps, schedule)
+    return schedule.multiples(0, total_steps)
+
+
+def step(*, total_steps: int, milestones: list[Positive], factor: Share = 0.1) -> Multiples:
+    """Multiplied by ``factor`` from each milestone on.
+
+    Example:
+        >>> step(total_steps=4, milestones=[2], factor=0.5)
+        array([1. , 1. , 0.5, 0.5])
+    """
+    return StepDecay(tuple(milestones), factor).multiples(0, total_steps)

@@ -20,7 +20,7 @@ from nht_train.monitor import NormMonitor
 from nht_train.optimizers import OPTIMIZERS, ChosenOptimizer
 from nht_train.options import check_options, look_up
 from nht_train.provenance import git_revision, package_versions
-from nht_train.schedules import SCHEDULES, Schedule
+from nht_train.schedules import SCHEDULES, Multiples
 from nht_train.seeds import derived_seed
 from nht_train.tasks.registry import TASKS
 from nht_train.tasks.task import Task
@@ -32,7 +32,8 @@ class Setup:
 
     Attributes:
         config: with every option filled in.
-        task, model, optimizer, schedule: built, in their initial state.
+        task, model, optimizer: built, in their initial state.
+        schedule: learning rate of each update over the configured one, shape [steps].
         monitor: attached to the optimiser.
     """
 
@@ -40,7 +41,7 @@ class Setup:
     task: Task
     model: nn.Module
     optimizer: ChosenOptimizer
-    schedule: Schedule
+    schedule: Multiples
     monitor: NormMonitor
 
     def weight_decay(self, step: int) -> float:

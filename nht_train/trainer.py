@@ -162,7 +162,7 @@ class Loop:
     def next_batch(self) -> Batch:
         """Set the step's learning rate and decay; return its batch."""
         setup = self.setup
-        setup.optimizer.set_step(setup.schedule(self.step), setup.weight_decay(self.step))
+        setup.optimizer.set_step(float(setup.schedule[self.step]), setup.weight_decay(self.step))
         inputs, targets = setup.task.batches.next()
         return inputs.to(self.device), targets.to(self.device)
 

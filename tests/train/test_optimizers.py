@@ -18,6 +18,7 @@ from nht_train.interventions import decayed_names
 from nht_train.models.transformer import Transformer
 from nht_train.optimizers import adam, adamw, muon, sgd
 from nht_train.schedules import cosine, linear_warmup
+from nht_train.schedules import step as step_decay
 from nht_train.setup import build, describe_run
 from nht_train.trainer import train
 
@@ -168,6 +169,10 @@ def test_learning_rates_are_those_of_torchs_schedulers(tmp_path: Path) -> None:
             lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, T_max=20),
         ),
         (
+            step_decay(total_steps=20, milestones=[5, 9], factor=0.3),
+            lambda o: torch.optim.lr_scheduler.MultiStepLR(o, milestones=[5, 9], gamma=0.3),
+        ),
+        (
             linear_warmup(total_steps=20, warmup_steps=8),
             lambda o: torch.optim.lr_scheduler.LinearLR(o, start_factor=1 / 8, total_iters=7),
         ),
@@ -175,7 +180,7 @@ def test_learning_rates_are_those_of_torchs_schedulers(tmp_path: Path) -> None:
         optimizer = torch.optim.SGD([parameter], lr=0.5)
         scheduler = theirs(optimizer)
         for step in range(20):
-            assert 0.5 * ours(step) == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-12)
+            assert 0.5 * ours[step] == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-12)
             optimizer.step()
             scheduler.step()
     log = rows(tmp_path, schedule={"name": "cosine"})
