@@ -95,7 +95,7 @@ def _boundaries(estimated: StudyEstimates, rates: list[float]) -> tuple[list[Mar
     budget = int(np.median(lengths))
     counts = [run.hyperparameters.parameter_count for run in estimated.study.runs]
     known = [count for count in counts if count]
-    grid = np.geomspace(min(rates) / 1.5, max(rates) * 1.5, 40)
+    grid = np.geomspace(min(rates) / 1.5, max(rates) * 1.5, 12)
     edges: dict[str, list[float]] = {"weak": [], "blocked": [], "strong": []}
     for rate in grid:
         made = predict_transition(
