@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from nht_theory.errors import InputError, UnsafeFileError
 
-_POPULATE_READ = 22
-"""MADV_POPULATE_READ (Linux 5.14): brings pages in, and answers EFAULT where the file has ended
-since, instead of the signal that would end the process."""
+_HELD_BYTES = 1 << 25
+"""Touched bytes of a file that are kept mapped before they are given back."""
+_DONT_NEED = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class MappedFile:
     """A file opened for reading, mapped whole.
 
-    Mapping costs nothing; pages count as memory of this process once touched, until
-    :meth:`release` gives them back to the page cache.
+    Mapping costs nothing; :meth:`touching` keeps the pages that count as memory of this process
+    few.
 
     Raises:
         InputError: absent, unreadable or empty.
@@ -32,6 +32,7 @@ class MappedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._map: mmap.mmap | None = None
+        self._touched = 0
         try:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except OSError as error:
@@ -90,27 +91,21 @@ class MappedFile:
             )
         return np.frombuffer(self._map, np.uint8, count, offset)
 
-    def prepare(self, offset: int, count: int) -> None:
-        """Bring a range into memory, so that a file that shrinks meanwhile is an error.
+    def touching(self, count: int) -> None:
+        """Announce that ``count`` bytes are about to be read.
+
+        Touched pages count as memory of this process; beyond :data:`_HELD_BYTES` they are given
+        back to the page cache (what was read before must no longer be looked at).
 
         Raises:
-            InputError: the file changed since it was opened.
+            InputError: the file changed since it was opened. Touching what a shrunken file has
+                lost would end the process, so this is asked before every window.
         """
-        if self._map is None or count == 0:
-            return
         self.check_unchanged()
-        start = offset - offset % mmap.PAGESIZE
-        try:
-            self._map.madvise(_POPULATE_READ, start, offset + count - start)
-        except (OSError, AttributeError, ValueError):
-            self.check_unchanged()  # an older kernel: pages come in as they are touched
-
-    def release(self, offset: int, count: int) -> None:
-        """Give the pages of a range back to the page cache: they stop counting as ours."""
-        if self._map is None or not hasattr(mmap, "MADV_DONTNEED") or count == 0:
-            return
-        start = offset - offset % mmap.PAGESIZE
-        self._map.madvise(mmap.MADV_DONTNEED, start, offset + count - start)
+        self._touched += count
+        if self._touched > _HELD_BYTES and self._map is not None and _DONT_NEED is not None:
+            self._map.madvise(_DONT_NEED)
+            self._touched = count
 
     def check_unchanged(self) -> None:
         """Raise InputError if the file was written to since it was opened."""

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from nht_theory.checkpoints import limits
 from nht_theory.errors import InputError, UnsafeFileError
 
-_STOP, _BINPUT, _BINGET = ord("."), ord("q"), ord("h")
+_STOP, _BINPUT, _BINGET, _BININT1, _MARK_CODE = b".qhK("
 _SIMPLE_KEYS = (str, int, float, bool, bytes, type(None))
 
 
@@ -146,13 +146,18 @@ class PickleMachine:
                 at = self._at
                 code = data[at]
                 self._at = at + 1
-                # The two most frequent instructions are spelled out: half of a checkpoint is them.
+                # The most frequent instructions are spelled out: most of a checkpoint is them.
                 if code == _BINPUT:
                     memo[data[at + 1]] = stack[-1]
                     self._at = at + 2
                 elif code == _BINGET:
                     stack.append(memo[data[at + 1]])
                     self._at = at + 2
+                elif code == _BININT1:
+                    stack.append(data[at + 1])
+                    self._at = at + 2
+                elif code == _MARK_CODE:
+                    stack.append(_MARK)
                 elif code == _STOP:
                     return stack.pop(), self._at
                 else:
@@ -181,7 +186,11 @@ class PickleMachine:
         return self._data[start : start + count]
 
     def _number(self, count: int) -> int:
-        return int.from_bytes(self._take(count), "little")
+        start = self._at
+        self._at = start + count
+        if self._at > len(self._data):
+            raise ValueError("beyond the end")
+        return int.from_bytes(self._data[start : self._at], "little")
 
     def _line(self) -> str:
         window = bytes(self._data[self._at : self._at + limits.PICKLE_TEXT_BYTES])
@@ -364,7 +373,6 @@ class PickleMachine:
         raise ValueError("an out-of-band buffer")
 
     _HANDLERS: ClassVar[dict[int, Callable[[PickleMachine], None]]] = {
-        ord("("): lambda m: m._stack.append(_MARK),
         ord("0"): _pop,
         ord("1"): _drop_to_mark,
         ord("2"): lambda m: m._stack.append(m._stack[-1]),
@@ -372,7 +380,6 @@ class PickleMachine:
         ord("G"): lambda m: m._stack.append(struct.unpack(">d", m._take(8))[0]),
         ord("I"): _int_line,
         ord("J"): lambda m: m._integer(4),
-        ord("K"): lambda m: m._stack.append(m._number(1)),
         ord("M"): lambda m: m._stack.append(m._number(2)),
         ord("L"): _long_line,
         0x8A: lambda m: m._integer(m._number(1)),
@@ -421,11 +428,9 @@ class PickleMachine:
         ord("P"): lambda m: m._stack.append(m._persistent(m._line())),
         ord("Q"): lambda m: m._stack.append(m._persistent(m._stack.pop())),
         ord("p"): lambda m: m._put(m._bounded_int(m._line())),
-        ord("q"): lambda m: m._put(m._number(1)),
         ord("r"): lambda m: m._put(m._number(4)),
         0x94: _memoize,
         ord("g"): lambda m: m._stack.append(m._memo[m._bounded_int(m._line())]),
-        ord("h"): lambda m: m._stack.append(m._memo[m._number(1)]),
         ord("j"): lambda m: m._stack.append(m._memo[m._number(4)]),
         0x80: lambda m: m._skip(1),
         0x95: lambda m: m._skip(8),

@@ -134,11 +134,10 @@ def _numbers(
         step = WINDOW_BYTES if viewed else _CONVERTED_BYTES
         for begin in range(start, start + count, WINDOW_BYTES):
             length = min(WINDOW_BYTES, start + count - begin)
-            piece.file.prepare(begin, length)
+            piece.file.touching(length)
             raw = piece.file.bytes_at(begin, length)
             for inner in range(0, length, step):
                 yield as_numbers(raw[inner : inner + step], element), repeats  # type: ignore[misc]
-            piece.file.release(begin, length)
             if read is not None:
                 read(length)
         return
@@ -148,13 +147,12 @@ def _numbers(
             f"tensor {tensor.name} overlaps itself: {prod(shape)} elements over {span} bytes",
             source=piece.file.path,
         )
-    piece.file.prepare(first, span)
+    piece.file.touching(span)
     raw = piece.file.bytes_at(first, span)
     byte_strides = tuple(s * element.itemsize for s in strides)
     view = as_strided(raw, (*shape, element.itemsize), (*byte_strides, 1), writeable=False)
     for block in _blocks(view, element.itemsize):
         yield as_numbers(block, element), repeats  # type: ignore[misc]
-    piece.file.release(first, span)
     if read is not None:
         read(span)
 

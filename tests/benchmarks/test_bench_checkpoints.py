@@ -1,0 +1,130 @@
+"""Speed of reading checkpoints: 100 MB of float32, one core, warm page cache.
+
+    pytest tests/benchmarks/test_bench_checkpoints.py --benchmark-enable
+    python tests/benchmarks/test_bench_checkpoints.py
+
+The second form interleaves the ways, so that a busy machine slows all of them alike, and prints
+the ratios. ``plain`` loads the file and takes ``float(p.double().norm())**2`` of each tensor;
+``bare`` is one float32 dot product over the same mapped bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+
+from nht_theory.checkpoints import discover, norm_trajectory, squared_norms  # noqa: E402
+
+torch = pytest.importorskip("torch")
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+LAYERS = 25
+SIDE = 1000
+
+
+def write(folder: Path) -> tuple[Path, Path]:
+    """The same 100 MB in both formats."""
+    generator = torch.Generator().manual_seed(0)
+    tensors = {
+        f"layers.{i}.weight": torch.randn(SIDE, SIDE, generator=generator) for i in range(LAYERS)
+    }
+    save_file(tensors, folder / "a.safetensors")
+    torch.save(tensors, folder / "a.pt")
+    return folder / "a.safetensors", folder / "a.pt"
+
+
+def plain(path: Path) -> dict[str, float]:
+    tensors = load_file(path) if path.suffix == ".safetensors" else torch.load(path)
+    return {name: float(p.double().norm()) ** 2 for name, p in tensors.items()}
+
+
+def mapped(path: Path) -> np.ndarray:
+    """The 100 MB of tensors as one mapped float32 array, touched once."""
+    whole = np.memmap(path, np.uint8, "r")
+    size = 4 * LAYERS * SIDE**2
+    start = (whole.size - size) // 4 * 4
+    values = np.asarray(whole)[start : start + size].view(np.float32)
+    np.dot(values, values)
+    return values
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["safetensors", "pt"])
+def test_bench_squared_norms(benchmark, files, index):
+    torch.set_num_threads(1)
+    norms = benchmark(squared_norms, files[index])
+    assert dict(norms) == pytest.approx(plain(files[index]), rel=1e-7)
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["safetensors", "pt"])
+def test_bench_plain_way(benchmark, files, index):
+    torch.set_num_threads(1)
+    assert len(benchmark(plain, files[index])) == LAYERS
+
+
+def test_bench_bare_dot_product(benchmark, files):
+    values = mapped(files[0])
+    assert benchmark(np.dot, values, values) > 0
+
+
+def test_bench_forty_small_checkpoints(benchmark, tmp_path):
+    for step in range(40):
+        save_file(
+            {"w": torch.full((250, 1000), float(step))}, tmp_path / f"step_{step}.safetensors"
+        )
+    series = discover(tmp_path)[0]
+    trajectory = benchmark(norm_trajectory, series, cache=False, workers=1)
+    assert len(trajectory.steps) == 40
+
+
+def compare(rounds: int) -> None:
+    """Print gigabytes per second of every way, from interleaved rounds."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as name:
+        safetensors, pt = write(Path(name))
+        values = mapped(safetensors)
+        ways = {
+            "bare float32 dot product": lambda: np.dot(values, values),
+            "squared_norms(.safetensors)": lambda: squared_norms(safetensors),
+            "plain way    (.safetensors)": lambda: plain(safetensors),
+            "squared_norms(.pt)": lambda: squared_norms(pt),
+            "plain way    (.pt)": lambda: plain(pt),
+            "exact=True   (.safetensors)": lambda: squared_norms(safetensors, exact=True),
+        }
+        seconds: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, run in ways.items():
+                start = time.perf_counter()
+                run()
+                seconds[way].append(time.perf_counter() - start)
+        gigabytes = 4 * LAYERS * SIDE**2 / 1e9
+        best = {way: gigabytes / min(taken) for way, taken in seconds.items()}
+        for way, taken in seconds.items():
+            print(
+                f"{way:30s} best {best[way]:6.2f} GB/s  median "
+                f"{gigabytes / statistics.median(taken):6.2f} GB/s"
+            )
+        bare = best["bare float32 dot product"]
+        for form in ("(.safetensors)", "(.pt)"):
+            ours = next(best[w] for w in best if w.startswith("squared") and form in w)
+            theirs = next(best[w] for w in best if w.startswith("plain") and form in w)
+            print(f"{form:15s} {ours / theirs:5.2f} x plain, {100 * ours / bare:5.1f} % of bare")
+
+
+if __name__ == "__main__":
+    compare(int(sys.argv[1]) if len(sys.argv) > 1 else 30)
