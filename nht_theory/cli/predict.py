@@ -12,7 +12,8 @@ from nht_theory.cli.output import print_json
 from nht_theory.conventions import DecayForm, OptimizerKind, ScheduleKind
 from nht_theory.dynamics import OptimizerDynamics, schedule_from_name
 from nht_theory.errors import InputError
-from nht_theory.forecasting.from_hyperparameters import TransitionPrediction, predict_transition
+from nht_theory.forecasting.from_hyperparameters import predict_transition
+from nht_theory.forecasting.transition import TransitionPrediction
 from nht_theory.runs.run import Hyperparameters
 
 

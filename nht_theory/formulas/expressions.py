@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-NEAR, ROUNDING = 2.0**-12, 2.0**-48
+NEAR, ROUNDING = 2.0**-16, 2.0**-48
 """A double this near an integer (absolutely; relatively) is recomputed in decimal before it is
 rounded. The absolute part covers the digits that 1 - eta*lambda loses when eta*lambda is near 1."""
 DECIMAL_DIGITS = 120

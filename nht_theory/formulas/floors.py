@@ -73,14 +73,27 @@ adamw_noise_floor = Formula(
     "long-run variance 1, so S = d and V_inf is about eta d/(2 lambda), whatever the size "
     "of the noise.",
     source="derived here",
-    assumptions=("gradients are white noise", "v_hat has settled: beta_2 near 1"),
+    assumptions=(
+        "gradients are white noise",
+        "v_hat has settled: beta_2 near 1",
+        "the momentum forgets long before the decay acts: eta lambda << 1 - beta_1",
+    ),
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
     derivation=(
-        Equal(
-            "(1 - b1)**2/(1 - b1)**2",
+        Induction(
+            "1 - b1**t",
+            initial="0",
+            successor="b1*state + (1 - b1)",
+            because="the weights (1 - beta_1) beta_1^k of the momentum sum to 1 - beta_1^t",
+        ),
+        Limit(
+            "(1 - b1**t)**2",
+            "t",
+            "oo",
             "1",
-            "an exponential average of unit white noise has long-run variance ((1 - beta_1) sum "
-            "of beta_1^k)^2 = 1: the momentum spreads the noise, it keeps its sum",
+            "long-run variance of averaged unit white noise, the squared sum of the weights: "
+            "momentum spreads the noise over steps and keeps its sum",
+            given={"b1": "1/(1 + s)"},
         ),
         Root(
             "V_inf",
@@ -90,7 +103,7 @@ adamw_noise_floor = Formula(
             "the fixed point with S = d",
         ),
     ),
-    local=(s.NORM_FLOOR, _BETA_1),
+    local=(s.NORM_FLOOR, _BETA_1, s.STEP, s.AUXILIARY),
     notes=("eta 1e-3, lambda 1, d 4000: 2.0; simulated here 1.96.",),
     example={**_EXAMPLE, "parameter_count": 4000},
 )

@@ -14,7 +14,8 @@ from nht_theory.cli.predict import describe
 from nht_theory.conventions import DecayForm, OptimizerKind, Regime
 from nht_theory.dynamics import Cosine, OptimizerDynamics, StepDecay
 from nht_theory.errors import DomainError, InputError
-from nht_theory.forecasting.from_hyperparameters import TransitionPrediction, predict_transition
+from nht_theory.forecasting.from_hyperparameters import predict_transition
+from nht_theory.forecasting.transition import TransitionPrediction
 from nht_theory.formulas import catalogue
 
 NORMS = {"squared_norm_shortcut": 3900.0, "squared_norm_structured": 1150.0}
