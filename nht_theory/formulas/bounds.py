@@ -23,7 +23,6 @@ _PULL = Symbol("k", "radial_pull", "k", "1", "u = k theta", lower=0.0)
 _CONFIDENCE = Symbol(
     "delta", "failure_probability", r"\delta", "1", "allowed probability", 0.0, 1.0, lower_open=True
 )
-_INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", 0.0, lower_open=True)
 _OFFSET = Symbol("T_0", "offset", "T_0", "step", "time that does not depend on decay")
 _CONSTANT = Symbol("c_0", "decay_constant", "c_0", "1", "time in units of 1/(eta lambda)")
 _POSITIVE = Symbol("q", "pull", "q", "V", "minus the alignment", lower=0.0)
@@ -91,7 +90,7 @@ looseness_for_penalty = Formula(
     local=(
         s.AUXILIARY,
         s.DECAY_PER_STEP,
-        Symbol("y", "log_ratio", "y", "1", "ln(V_sc/V_st)", 0.0, lower_open=True),
+        s.LOG_RATIO,
     ),
     example=_EXAMPLE,
 )
@@ -189,7 +188,7 @@ radial_update_rate = Formula(
             "1 + k/lambda times faster: any factor",
         ),
     ),
-    local=(s.STEP, _INITIAL),
+    local=(s.STEP, s.INITIAL_NORM),
     example={**_EXAMPLE, "radial_pull": 10.0},
 )
 
@@ -199,7 +198,7 @@ high_probability_time = Formula(
     title="Hitting time with high probability",
     gives=s.TIME,
     expression="log_ratio(V_0 - V_inf, delta*V_st - V_inf)/(-2*log1p(-eta*lam))",
-    symbols=(*_RATE_SYMBOLS, _INITIAL, s.STRUCTURED_NORM, s.NORM_FLOOR, _CONFIDENCE),
+    symbols=(*_RATE_SYMBOLS, s.INITIAL_NORM, s.STRUCTURED_NORM, s.NORM_FLOOR, _CONFIDENCE),
     relation="<=",
     statement="Once E V_t <= delta V_st, Markov's inequality gives P(V_t > V_st) <= delta. That "
     "is so after ln((V_0 - V_inf)/(delta V_st - V_inf)) / (-2 ln a) steps; no such time "

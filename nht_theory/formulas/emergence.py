@@ -15,9 +15,6 @@ _CRITICAL = Symbol("N_star", "critical_size", "N^*", "1", "smallest size that sw
 _LOG_CRITICAL = Symbol("ell", "log_critical_size", r"\ln N^*", "1", "logarithm of N*")
 _RATIO = Symbol("r_1", "unit_ratio", "r_1", "1", "V_sc/V_st at size 1", 0.0, lower_open=True)
 _EXPONENT = Symbol("b", "ratio_exponent", "b", "1", "exponent of the ratio", 0.0, lower_open=True)
-_BUDGET = Symbol(
-    "T_max", "total_steps", r"T_{\max}", "step", "training budget", 0.0, lower_open=True
-)
 _SLOPE = Symbol("dN", "log_size_slope", r"\frac{d\ln N^*}{d\lambda}", "1", "sensitivity to decay")
 _ERROR = Symbol(
     "se", "log_size_error", r"\mathrm{se}(\ln N^*)", "1", "standard error of ln N*", 0.0
@@ -41,7 +38,7 @@ critical_size = Formula(
     title="Critical size",
     gives=_CRITICAL,
     expression="exp((log(r_1) - gamma_V*T_max)/b)",
-    symbols=(_RATIO, _EXPONENT, s.RATE, _BUDGET),
+    symbols=(_RATIO, _EXPONENT, s.RATE, s.BUDGET),
     statement="If V_sc/V_st = r_1 N^(-b), the switch falls within the budget exactly for N >= N* = "
     "(r_1 e^(-gamma T_max))^(1/b).",
     source="arXiv 2603.07323, section 6.2 (idea); derived here",
@@ -71,7 +68,7 @@ critical_size_slope = Formula(
     title="Stronger decay lowers the critical size",
     gives=_SLOPE,
     expression="-2*eta*T_max/(b*(1 - eta*lam))",
-    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _EXPONENT, _BUDGET),
+    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _EXPONENT, s.BUDGET),
     statement="d ln N*/d lambda = -2 eta T_max/(b (1 - eta lambda)) < 0 under decoupled decay.",
     source="arXiv 2603.07323, section 6.2 (sign); derived here",
     conditions=(DECAY_BELOW_ONE,),
@@ -129,7 +126,7 @@ critical_size_error = Formula(
             "the quadratic form of the two derivatives",
         ),
     ),
-    local=(_A, s.RATE, _BUDGET),
+    local=(_A, s.RATE, s.BUDGET),
     example={
         "ratio_exponent": 0.8,
         "log_critical_size": 6.5,

@@ -12,15 +12,9 @@ TITLE = "Noise floor"
 
 _INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", lower=0.0)
 _MEAN = Symbol("EV", "squared_norm_mean", r"\mathrm{E}\,V_t", "V", "expected V at step t", 0.0)
-_PARAMETERS = Symbol(
-    "d", "parameter_count", "d", "1", "number of decayed parameters", lower=1.0, integer=True
-)
 _BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upper_open=True)
 _BETA_2 = Symbol(
     "b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, lower_open=True, upper_open=True
-)
-_UPDATE_BOUND = Symbol(
-    "u_max", "update_bound", r"\max\lvert u_i\rvert", "1", "bound on |u_i|", lower=0.0
 )
 _NOISE_VARIANCE = Symbol(
     "sigma2",
@@ -68,7 +62,7 @@ adamw_noise_floor = Formula(
     title="Noise floor of AdamW under pure gradient noise",
     gives=s.NORM_FLOOR,
     expression="eta*d/(lam*(2 - eta*lam))",
-    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _PARAMETERS),
+    symbols=(s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, s.PARAMETER_COUNT),
     statement="Adam divides white gradient noise by its own size: every coordinate of u has "
     "long-run variance 1, so S = d and V_inf is about eta d/(2 lambda), whatever the size "
     "of the noise.",
@@ -174,7 +168,7 @@ adam_update_bound = Formula(
     name="adam_update_bound",
     topic=TOPIC,
     title="Largest update of Adam, one coordinate",
-    gives=_UPDATE_BOUND,
+    gives=s.UPDATE_BOUND,
     expression="(1 - b1)/sqrt((1 - b2)*(1 - b1**2/b2))",
     symbols=(_BETA_1, _BETA_2),
     relation="<=",

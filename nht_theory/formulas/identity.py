@@ -13,7 +13,6 @@ from nht_theory.formulas.formula import Condition, Formula, Symbol
 TOPIC = "identity"
 TITLE = "One-step identity and efficiency"
 
-_CONTRACTION = Symbol("C", "contraction", r"1 - V'/V", "1/step", "one-step contraction of V")
 _DECAY = Symbol("D", "decay", r"D", "1/step", "decay term of the identity")
 _ALIGNMENT = Symbol("B", "alignment", r"B", "1/step", "alignment term of the identity")
 _DIFFUSION = Symbol("Q", "diffusion", r"Q", "1/step", "diffusion term of the identity")
@@ -100,7 +99,7 @@ one_step_contraction = Formula(
     name="one_step_contraction",
     topic=TOPIC,
     title="One-step identity",
-    gives=_CONTRACTION,
+    gives=s.CONTRACTION,
     expression="eta*lam*(2 - eta*lam) + 2*eta*(1 - eta*lam)*A/V - eta**2*U2/V",
     symbols=(s.LEARNING_RATE, s.WEIGHT_DECAY, s.SQUARED_NORM, s.ALIGNMENT, s.UPDATE_NORM),
     statement="1 - V'/V is exactly decay + alignment + diffusion, for any optimiser with "

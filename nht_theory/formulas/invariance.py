@@ -16,7 +16,6 @@ _SLOPE = Symbol("slope", "loss_slope", r"\frac{dL}{dz}", "1", "derivative of the
 _INNER = Symbol(
     "A_L", "gradient_alignment", r"\langle\theta,\nabla L\rangle", "1", "gradient along theta"
 )
-_CONTRACTION = Symbol("C", "contraction", "1 - V'/V", "1/step", "one-step contraction of V")
 _UNIT_GRADIENT = Symbol(
     "G2",
     "unit_gradient_squared_norm",
@@ -84,7 +83,7 @@ scale_invariant_contraction = Formula(
     name="scale_invariant_contraction",
     topic=TOPIC,
     title="Contraction of a scale-invariant group",
-    gives=_CONTRACTION,
+    gives=s.CONTRACTION,
     expression="eta*lam*(2 - eta*lam) - eta**2*U2/V",
     symbols=(s.LEARNING_RATE, s.WEIGHT_DECAY, s.SQUARED_NORM, s.UPDATE_NORM),
     statement="For weights before a normalisation layer the loss does not depend on their "

@@ -10,7 +10,6 @@ from nht_theory.formulas.formula import Formula, Symbol
 TOPIC = "layers"
 TITLE = "Layers and escape order"
 
-_TOTAL = Symbol("C", "contraction", "1 - V'/V", "1/step", "contraction of the total")
 _FIRST = Symbol("V_1", "squared_norm_1", "V_1", "V", "V of the first group", 0.0, lower_open=True)
 _SECOND = Symbol("V_2", "squared_norm_2", "V_2", "V", "V of the second group", 0.0, lower_open=True)
 _CONTRACTION_1 = Symbol("C_1", "contraction_1", "C_1", "1/step", "contraction of the first group")
@@ -33,7 +32,7 @@ weighted_contraction = Formula(
     name="weighted_contraction",
     topic=TOPIC,
     title="The total is the V-weighted mean of its groups",
-    gives=_TOTAL,
+    gives=s.CONTRACTION,
     expression="(V_1*C_1 + V_2*C_2)/(V_1 + V_2)",
     symbols=(_FIRST, _CONTRACTION_1, _SECOND, _CONTRACTION_2),
     statement="1 - V'/V = sum over groups of (V_l/V)(1 - V_l'/V_l), for any optimiser: a heavy "
@@ -155,7 +154,7 @@ layer_escape_time = Formula(
     local=(
         s.TIME,
         _MORE,
-        Symbol("y", "log_ratio", "y", "1", "ln(V_sc/V_st)", 0.0, lower_open=True),
+        s.LOG_RATIO,
     ),
     example={**_EXAMPLE, "squared_norm_shortcut": 600.0, "squared_norm_structured": 200.0},
 )

@@ -28,7 +28,6 @@ _DISCRIMINANT = Symbol("disc", "discriminant", r"\Delta", "1", "(1 + mu - eta w)
 _SPEED = Symbol(
     "speed", "speed", r"\lvert\dot\theta_i\rvert", "1/step", "decrease of |theta_i| per step"
 )
-_INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", 0.0, lower_open=True)
 _COORDINATE = Symbol("theta", "theta", r"\theta", "1", "a coordinate", lower=0.0, lower_open=True)
 _BELOW_ONE = {"mu": "1/(1 + s)"}
 _DECAY_EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
@@ -68,7 +67,7 @@ decoupled_rate = Formula(
             given={"eta": "x/lam"},
         ),
     ),
-    local=(s.STEP, _INITIAL, s.DECAY_PER_STEP),
+    local=(s.STEP, s.INITIAL_NORM, s.DECAY_PER_STEP),
     example=_DECAY_EXAMPLE,
 )
 
@@ -92,7 +91,7 @@ l2_penalty_rate = Formula(
         ),
         Limit("result/x", "x", "0", "4", "to first order 4 eta lambda", given={"eta": "x/lam"}),
     ),
-    local=(s.STEP, _INITIAL, s.DECAY_PER_STEP),
+    local=(s.STEP, s.INITIAL_NORM, s.DECAY_PER_STEP),
     notes=("PyTorch's weight_decay is 2 lambda in this form.",),
     example=_DECAY_EXAMPLE,
 )
@@ -235,7 +234,7 @@ adam_coupled_noise_rate = Formula(
         ),
         Limit("result/eta", "eta", "0", "2*w/sqrt(v)", "to first order 2 eta w/sqrt(v_i)"),
     ),
-    local=(s.STEP, _INITIAL),
+    local=(s.STEP, s.INITIAL_NORM),
     example={"learning_rate": 1e-3, "weight_decay": 1e-3, "second_moment": 1.0},
 )
 

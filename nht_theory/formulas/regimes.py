@@ -19,14 +19,7 @@ _BLOCKED = Symbol(
 _STRONG = Symbol(
     "lam_strong", "strong_boundary", r"\lambda_{\mathrm{strong}}", "1", "edge of the box", 0.0
 )
-_BUDGET = Symbol(
-    "T_max", "total_steps", r"T_{\max}", "step", "training budget", 0.0, lower_open=True
-)
 _CLOCK = Symbol("B", "clock_budget", "B", "1", "regularisation clock at the end of training", 0.0)
-_LIMIT = Symbol("u_max", "update_bound", r"u_{\max}", "1", "bound on |u_i|", 0.0, lower_open=True)
-_PARAMETERS = Symbol(
-    "d", "parameter_count", "d", "1", "number of decayed parameters", 1.0, integer=True
-)
 _WALL = Symbol(
     "wall", "coordinate_bound", r"\sup\lvert\theta_i\rvert", "1", "bound on |theta_i|", 0.0
 )
@@ -65,7 +58,7 @@ weak_boundary = Formula(
     title="Edge of weak decay, constant learning rate",
     gives=_WEAK,
     expression="-expm1(-log_ratio(V_sc, V_st)/(2*T_max))/eta",
-    symbols=(s.LEARNING_RATE, _BUDGET, s.SHORTCUT_NORM, s.STRUCTURED_NORM),
+    symbols=(s.LEARNING_RATE, s.BUDGET, s.SHORTCUT_NORM, s.STRUCTURED_NORM),
     statement="Below lambda_weak = (1 - (V_st/V_sc)^(1/(2 T_max)))/eta, about ln(V_sc/V_st)/(2 "
     "eta T_max), decay cannot reach V_st within T_max steps. A cosine to zero halves the "
     "clock and doubles the edge.",
@@ -144,7 +137,7 @@ adamw_box = Formula(
     title="The box that AdamW cannot leave",
     gives=_WALL,
     expression="u_max/lam",
-    symbols=(s.POSITIVE_WEIGHT_DECAY, _LIMIT),
+    symbols=(s.POSITIVE_WEIGHT_DECAY, s.UPDATE_BOUND),
     relation="<=",
     statement="If |u_i| <= u_max at every step then |theta_i(t)| <= a^t |theta_i(0)| + (1 - "
     "a^t) u_max/lambda: every coordinate ends inside |theta_i| <= u_max/lambda and, once "
@@ -175,7 +168,7 @@ strong_boundary = Formula(
     title="Edge of surely strong decay",
     gives=_STRONG,
     expression="u_max*sqrt(d/V_sc)",
-    symbols=(_LIMIT, _PARAMETERS, s.SHORTCUT_NORM),
+    symbols=(s.UPDATE_BOUND, s.PARAMETER_COUNT, s.SHORTCUT_NORM),
     statement="Above lambda_strong = u_max sqrt(d/V_sc) the whole box holds less norm than the "
     "shortcut needs, d (u_max/lambda)^2 < V_sc: memorisation is impossible. Sufficient, not "
     "necessary.",
@@ -204,7 +197,7 @@ box_norm = Formula(
     title="Largest norm inside the box",
     gives=_BOX,
     expression="d*(u_max/lam)**2",
-    symbols=(s.POSITIVE_WEIGHT_DECAY, _LIMIT, _PARAMETERS),
+    symbols=(s.POSITIVE_WEIGHT_DECAY, s.UPDATE_BOUND, s.PARAMETER_COUNT),
     relation="<=",
     statement="Every coordinate at the wall: V <= d (u_max/lambda)^2.",
     source="derived here",

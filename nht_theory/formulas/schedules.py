@@ -21,7 +21,6 @@ _SECOND_RATE = Symbol(
     "eta_2", "second_learning_rate", r"\eta_2", "1/step", "learning rate of the second piece", 0.0
 )
 _SUM = Symbol("E", "summed_learning_rate", r"\sum_s \eta_s", "1", "sum of the learning rates", 0.0)
-_INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", 0.0, lower_open=True)
 _EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
 
 regularization_clock = Formula(
@@ -59,7 +58,7 @@ regularization_clock = Formula(
             because="and the order of the pieces does not matter",
         ),
     ),
-    local=(_INITIAL,),
+    local=(s.INITIAL_NORM,),
     example={
         **_EXAMPLE,
         "first_steps": 1000,

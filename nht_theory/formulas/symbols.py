@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nht_theory.formulas.formula import Symbol
 
 LEARNING_RATE = Symbol(
     "eta", "learning_rate", r"\eta", "1/step", "learning rate", lower=0.0, lower_open=True
 )
 WEIGHT_DECAY = Symbol("lam", "weight_decay", r"\lambda", "1", "weight decay coefficient", lower=0.0)
-POSITIVE_WEIGHT_DECAY = Symbol(
-    "lam", "weight_decay", r"\lambda", "1", "weight decay coefficient", lower=0.0, lower_open=True
-)
+POSITIVE_WEIGHT_DECAY = replace(WEIGHT_DECAY, lower_open=True)
 RATE = Symbol(
     "gamma_V",
     "contraction_rate",
@@ -19,15 +19,7 @@ RATE = Symbol(
     "contraction rate of V: -ln of its one-step ratio",
     lower=0.0,
 )
-POSITIVE_RATE = Symbol(
-    "gamma_V",
-    "contraction_rate",
-    r"\gamma_V",
-    "1/step",
-    "contraction rate of V: -ln of its one-step ratio",
-    lower=0.0,
-    lower_open=True,
-)
+POSITIVE_RATE = replace(RATE, lower_open=True)
 EFFICIENCY = Symbol("c", "efficiency", "c", "1", "efficiency: gamma_V / (2 eta lambda)")
 SQUARED_NORM = Symbol(
     "V", "squared_norm", "V", "V", "squared norm of the parameters", lower=0.0, lower_open=True
@@ -76,10 +68,31 @@ NOISE = Symbol(
     "trace of the long-run covariance of the update",
     lower=0.0,
 )
+INITIAL_NORM = Symbol(
+    "V_0", "squared_norm_initial", "V_0", "V", "squared norm at step 0", lower=0.0, lower_open=True
+)
+CONTRACTION = Symbol("C", "contraction", "1 - V'/V", "1/step", "one-step contraction of V")
+PARAMETER_COUNT = Symbol(
+    "d", "parameter_count", "d", "1", "number of decayed parameters", lower=1.0, integer=True
+)
+UPDATE_BOUND = Symbol(
+    "u_max",
+    "update_bound",
+    r"u_{\max}",
+    "1",
+    "bound on the size of one coordinate of the update",
+    lower=0.0,
+    lower_open=True,
+)
+BUDGET = Symbol(
+    "T_max", "total_steps", r"T_{\max}", "step", "training budget", lower=0.0, lower_open=True
+)
+LOG_RATIO = Symbol(
+    "y", "log_ratio", "y", "1", "ln(V_sc/V_st), positive", lower=0.0, lower_open=True
+)
 TIME = Symbol("T", "steps", "T", "step", "number of steps", lower=0.0, infinite=True)
 STEP = Symbol("t", "step", "t", "step", "step", lower=0.0, integer=True)
 
-SHRINK = Symbol("a", "shrink_factor", "a", "1", "1 - eta lambda", lower=0.0, lower_open=True)
 AUXILIARY = Symbol(
     "s", "auxiliary", "s", "1", "covers 0 < x < 1 as x = s/(1 + s)", 0.0, lower_open=True
 )

@@ -19,8 +19,6 @@ _EXAMPLE = {
     "squared_norm_structured": 1150.0,
 }
 _ON_MANIFOLD = ("zero loss gradient between the two norms (u = 0)",)
-_INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", 0.0, lower_open=True)
-_RATIO = Symbol("y", "log_ratio", r"\ln(V_{sc}/V_{st})", "1", "log ratio", 0.0, lower_open=True)
 _FLOOR_REACHED = Condition(
     "V_inf < V_st",
     otherwise="blocked by the noise floor: V never falls to V_st",
@@ -122,7 +120,7 @@ hitting_time_with_floor = Formula(
     title="Hitting time above a noise floor",
     gives=s.TIME,
     expression="log_ratio(V_0 - V_inf, V_st - V_inf)/(-2*log1p(-eta*lam))",
-    symbols=(*_RATE_SYMBOLS, _INITIAL, s.STRUCTURED_NORM, s.NORM_FLOOR),
+    symbols=(*_RATE_SYMBOLS, s.INITIAL_NORM, s.STRUCTURED_NORM, s.NORM_FLOOR),
     statement="With E V_t = V_inf + (V_0 - V_inf) a^(2t), the mean norm reaches V_st after "
     "ln((V_0 - V_inf)/(V_st - V_inf)) / (-2 ln a) steps; never, when V_st <= V_inf.",
     source="derived here",
