@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from nht_theory.cli.forecast_text import describe, print_score
-from nht_theory.cli.output import print_json, progress
+from nht_theory.cli.forecast_text import describe, one_line, print_score
+from nht_theory.cli.output import print_json, progress, to_jsonable
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_known
@@ -29,6 +29,12 @@ def forecast(
             "generalised, its memorisation)."
         ),
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Forecast anew at each evaluation, until it ends.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(help="With --follow: seconds between two looks.", min=0.1)
+    ] = 5.0,
     score: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +54,10 @@ def forecast(
             remedy="give a run and where to learn from: nht forecast RUN --from STUDY, or "
             "nht forecast --score STUDY",
         )
-    _show(_forecasts(run, load_study(earlier), at), json=json)
+    if follow:
+        _follow(run, load_study(earlier), every, json=json)
+    else:
+        _show(_forecasts(run, load_study(earlier), at), json=json)
 
 
 def _forecasts(run: Path, calibration: Study, at: int | None) -> list[Forecast]:
@@ -64,6 +73,15 @@ def _show(made: list[Forecast], *, json: bool) -> None:
         return
     for one in made:
         print(describe(one))
+
+
+def _follow(run: Path, calibration: Study, every: float, *, json: bool) -> None:
+    import json as encoding
+
+    from nht_theory.cli import follow
+
+    for made in follow.follow(run, calibration, every=every):
+        print(encoding.dumps(to_jsonable(made)) if json else one_line(made), flush=True)
 
 
 def _score(study: Path, earlier: Path | None, *, json: bool) -> None:

@@ -43,6 +43,18 @@ def describe(made: Forecast) -> str:
     return "\n".join(lines)
 
 
+def one_line(made: Forecast) -> str:
+    """A forecast in one line, for a run that is followed."""
+    if made.median is None or made.interval is None:
+        return f"step {made.made_at}: refused: {made.reason}"
+    within = made.probability_within_budget
+    chance = "" if within is None else f", in time with probability {within:.2f}"
+    return (
+        f"step {made.made_at}: switch near {_steps(made.median)} ({_steps(made.interval.low)} to "
+        f"{_steps(made.interval.high)}), basis {made.basis.value}{chance}"
+    )
+
+
 def _steps(value: float) -> str:
     return f"{value:.0f}" if math.isfinite(value) else "never"
 

@@ -179,18 +179,23 @@ def few_runs_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Out
     objection = _norm_objection(target, log_above, log_star)
     if objection or target.decay_rate is None:
         return objection
-    log_now = None if above is None else _log_now(target)
-    law = replace(law, log_efficiency=earlier.widened(law.log_efficiency, target))
-    left = law.steps(target.decay_rate, None if above is None else log_above, log_now)
+    law = replace(
+        law,
+        log_efficiency=earlier.widened(law.log_efficiency, target),
+        log_clock=earlier.widened(law.log_clock, target),
+    )
+    method, reason = law.describe(log_above), _norm_reason(log_above, log_star)
+    if target.memorization_time is None:
+        delay = law.delay(target.decay_rate)
+        waiting = _memorization(target, now, earlier)
+        if isinstance(waiting, str):
+            return waiting
+        return Outlook(waiting + delay, law.runs, method, reason, law.parameters, delay)
+    elapsed = now - target.memorization_time
+    left = law.left(target.decay_rate, elapsed, log_above, _log_now(target))
     if left is None:
-        return "V has passed every V_star that earlier runs make likely, without a switch"
-    method, reason = law.describe(log_now), _norm_reason(log_above, log_star)
-    if above is not None:
-        return Outlook(left, law.runs, method, reason, law.parameters)
-    waiting = _memorization(target, now, earlier)
-    if isinstance(waiting, str):
-        return waiting
-    return Outlook(waiting + left, law.runs, method, reason, law.parameters, left)
+        return "the run has outlasted everything that earlier runs make likely"
+    return Outlook(left, law.runs, method, reason, law.parameters)
 
 
 def _norm_reason(log_above: float, log_star: float) -> str:

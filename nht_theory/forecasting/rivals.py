@@ -90,6 +90,6 @@ def _own_norm(target: Observation, earlier: EarlierRuns) -> Answer:
 
 RIVALS = (
     Rival("law from the settings alone", False, True, _law_from_settings),
-    Rival("law with the run's own V, shrunken regressions", True, True, _own_norm),
+    Rival("law with the run's own V, as for a handful of runs", True, True, _own_norm),
     Rival("survival regression on the settings, in units of 1/r", True, True, _survival_regression),
 )

@@ -67,7 +67,7 @@ class ShrunkenRegression:
         features: Array,
         target: Array,
         *,
-        slope_sd: float = SLOPE_SD,
+        slope_sd: float | Array = SLOPE_SD,
         residual_sd: float = RESIDUAL_SD,
         residual_degrees: float = RESIDUAL_DEGREES,
     ) -> ShrunkenRegression:
@@ -76,7 +76,7 @@ class ShrunkenRegression:
         Args:
             features: shape [n, k]; k may be 0.
             target: shape [n].
-            slope_sd: prior standard deviation of each slope (mean zero).
+            slope_sd: prior standard deviation of each slope (mean zero), one number or shape [k].
             residual_sd: prior scale of the residual.
             residual_degrees: how many observations that prior counts for.
 
@@ -98,7 +98,8 @@ class ShrunkenRegression:
         centre = features.mean(axis=0)
         design = np.column_stack([np.ones(n), features - centre])
         # The intercept's prior is flat: its precision is negligible beside one observation.
-        precision = np.diag([1e-6] + [(residual_sd / slope_sd) ** 2] * k)
+        slopes = (residual_sd / np.broadcast_to(np.asarray(slope_sd, dtype=float), k)) ** 2
+        precision = np.diag(np.concatenate([[1e-6], slopes]))
         about = float(np.mean(target))
         posterior = precision + design.T @ design
         covariance = np.linalg.inv(posterior)
