@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,15 +40,32 @@ def train(
 
     chosen = TrainConfig.from_toml(config, overrides or ())
     directory = output or Path("runs") / config.stem
-    if seeds is not None:
-        return _train_seeds(chosen, _numbers(seeds), directory, resume, json)
-    progress = Silent() if json else for_this_output(chosen.steps)
-    status = train_run(chosen, directory, resume=resume, progress=progress)
+    with _naming(config):
+        if seeds is not None:
+            return _train_seeds(chosen, _numbers(seeds), directory, resume, json)
+        progress = Silent() if json else for_this_output(chosen.steps)
+        status = train_run(chosen, directory, resume=resume, progress=progress)
     if json:
         print(status.model_dump_json(indent=2))
     else:
         print(f"{status.state.value} at step {status.step} of {chosen.steps}: {directory}")
     return EXIT_INTERRUPTED if status.state is RunState.INTERRUPTED else EXIT_DONE
+
+
+@contextmanager
+def _naming(config: Path) -> Iterator[None]:
+    """A problem with a section of the configuration names its file too."""
+    from nht_theory.errors import InputError
+    from nht_train.config import TrainConfig
+
+    try:
+        yield
+    except InputError as error:
+        section = (error.source or "").split(".")[0]
+        if section not in TrainConfig.model_fields:
+            raise
+        source = f"{config}: {error.source}"
+        raise InputError(error.problem, source=source, remedy=error.remedy) from error
 
 
 def _train_seeds(

@@ -136,6 +136,7 @@ class NormMonitor:
     ) -> None:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self.optimizers = (optimizer,) if isinstance(optimizer, Optimizer) else tuple(optimizer)
+        _refuse_foreign_parameters(model, self.optimizers)
         self.every = every
         self.on_reading = on_reading
         self.groups = tuple(groups if groups is not None else model_groups(model, self.optimizers))
@@ -145,7 +146,6 @@ class NormMonitor:
         self.head_warning: HeadWarning | None = None
         self._head_peak = (0, self.norms().get(HEAD_COLUMN, math.nan))
         self._before: dict[str, Tensor] | None = None
-        self._owner = self._locate_parameters()
         self._handles = [
             self.optimizers[0].register_step_pre_hook(self._before_step),
             self.optimizers[-1].register_step_post_hook(self._after_step),
@@ -176,7 +176,11 @@ class NormMonitor:
         self.step += 1
         if self._before is None:
             return
-        sums = {name: self._sums(name, before) for name, before in self._before.items()}
+        owners = self._owners()
+        sums = {
+            name: _sums_of(before, self.parameters[name].detach(), *owners[name])
+            for name, before in self._before.items()
+        }
         self._before = None
         values = _columns_of(sums.values())
         for group in self.groups:
@@ -198,43 +202,35 @@ class NormMonitor:
         if self.head_warning is None and peak_step > 0 and has_fallen:
             self.head_warning = HeadWarning(self.step, peak_step, peak, squared_norm)
 
-    def _sums(self, name: str, before: Tensor) -> _TensorSums:
-        optimizer, group = self._owner[name]
-        learning_rate = float(group["lr"])
-        shrink = 1 - learning_rate * decoupled_decay(optimizer, group)
-        theta = before.double()
-        after = self.parameters[name].detach().double()
-        delta = shrink * theta - after
-        squared = float((theta * theta).sum())
-        step_squared = float((delta * delta).sum())
-        return _TensorSums(
-            before=squared,
-            after=float((after * after).sum()),
-            decay=(1 - shrink * shrink) * squared,
-            alignment=2 * shrink * float((theta * delta).sum()),
-            delta=step_squared,
-            update=step_squared / learning_rate**2 if learning_rate > 0 else math.nan,
-        )
+    def _owners(self) -> dict[str, tuple[Optimizer, dict[str, Any]]]:
+        """Optimiser and parameter group of each parameter, as they are now.
 
-    def _locate_parameters(self) -> dict[str, tuple[Optimizer, dict[str, Any]]]:
+        Asked for at each reading, because loading an optimiser's state replaces its groups.
+        """
         names = {id(parameter): name for name, parameter in self.parameters.items()}
-        owner = {}
+        # A parameter that no optimiser holds does not move and does not decay.
+        idle: dict[str, Any] = {"lr": 0.0, "weight_decay": 0.0}
+        owners = dict.fromkeys(self.parameters, (self.optimizers[0], idle))
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
-                    if id(parameter) not in names:
-                        raise InputError(
-                            f"a parameter of shape {tuple(parameter.shape)} of the optimiser is "
-                            "not a trainable parameter of the model",
-                            source="NormMonitor",
-                            remedy="give the model that the optimiser updates",
-                        )
-                    owner[names[id(parameter)]] = (optimizer, group)
-        # A parameter that no optimiser holds does not move and does not decay.
-        return {
-            name: owner.get(name, (self.optimizers[0], {"lr": 0.0, "weight_decay": 0.0}))
-            for name in self.parameters
-        }
+                    if id(parameter) in names:
+                        owners[names[id(parameter)]] = (optimizer, group)
+        return owners
+
+
+def _refuse_foreign_parameters(model: nn.Module, optimizers: Iterable[Optimizer]) -> None:
+    own = {id(parameter) for parameter in model.parameters()}
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if id(parameter) not in own:
+                    raise InputError(
+                        f"a parameter of shape {tuple(parameter.shape)} of the optimiser is not "
+                        "one of the model",
+                        source="NormMonitor",
+                        remedy="give the model that the optimiser updates",
+                    )
 
 
 def decoupled_decay(optimizer: Optimizer, group: Mapping[str, Any]) -> float:
@@ -291,9 +287,34 @@ def _shared_prefix(names: Sequence[str]) -> str:
     return "".join(f"{part}." for part in shared)
 
 
+def _wide(tensor: Tensor) -> Tensor:
+    """The tensor in float64, which Apple's GPUs do not have."""
+    return (tensor.cpu() if tensor.device.type == "mps" else tensor).double()
+
+
 def _squared_sum(tensor: Tensor) -> float:
-    wide = tensor.double()
+    wide = _wide(tensor)
     return float((wide * wide).sum())
+
+
+def _sums_of(
+    before: Tensor, after: Tensor, optimizer: Optimizer, group: Mapping[str, Any]
+) -> _TensorSums:
+    """The sums over one tensor, from its values before and after a step."""
+    learning_rate = float(group["lr"])
+    shrink = 1 - learning_rate * decoupled_decay(optimizer, group)
+    theta, moved = _wide(before), _wide(after)
+    delta = shrink * theta - moved
+    squared = float((theta * theta).sum())
+    step_squared = float((delta * delta).sum())
+    return _TensorSums(
+        before=squared,
+        after=float((moved * moved).sum()),
+        decay=(1 - shrink * shrink) * squared,
+        alignment=2 * shrink * float((theta * delta).sum()),
+        delta=step_squared,
+        update=step_squared / learning_rate**2 if learning_rate > 0 else math.nan,
+    )
 
 
 def _columns_of(sums: Iterable[_TensorSums]) -> dict[str, float]:

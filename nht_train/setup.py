@@ -107,14 +107,13 @@ def _attach_monitor(
     config: TrainConfig, model: nn.Module, optimizer: ChosenOptimizer
 ) -> NormMonitor:
     """The monitor, after any clamp: what it measures is the step as it really ends."""
-    evaluated = evaluation_steps(config.steps, config.evaluate_every)
     clamp = config.intervention.norm_clamp
-    handle: list[NormMonitor] = []
     if clamp is not None:
-        hook = norm_clamp_hook(model, clamp, lambda: handle[0].step)
+        hook = norm_clamp_hook(model, clamp, lambda: monitor.step)
         optimizer.parts[-1].register_step_post_hook(hook)
-    handle.append(NormMonitor(model, optimizer.parts, every=lambda step: step in evaluated))
-    return handle[0]
+    evaluated = evaluation_steps(config.steps, config.evaluate_every)
+    monitor = NormMonitor(model, optimizer.parts, every=lambda step: step in evaluated)
+    return monitor
 
 
 def describe_run(setup: Setup) -> RunDocument:

@@ -137,7 +137,7 @@ def test_a_learning_rate_of_zero_has_no_update_to_name() -> None:
 
 def test_a_foreign_parameter_is_refused() -> None:
     optimizer = torch.optim.SGD([nn.Parameter(torch.ones(2))], lr=0.1)
-    with pytest.raises(InputError, match="not a trainable parameter"):
+    with pytest.raises(InputError, match="not one of the model"):
         NormMonitor(small_model(), optimizer)
 
 
@@ -148,3 +148,26 @@ def test_closed_monitor_reads_nothing() -> None:
     monitor.close()
     train(model, optimizer, 2)
     assert monitor.latest is None
+
+
+def test_a_frozen_parameter_in_the_optimiser_is_left_aside() -> None:
+    model = small_model()
+    model[0].weight.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    monitor = NormMonitor(model, optimizer, every=1)
+    train(model, optimizer, 1)
+    assert monitor.latest is not None
+    trained = [p for p in model.parameters() if p.requires_grad]
+    assert monitor.latest.values["squared_norm"] == pytest.approx(exact_squared_norm(trained))
+
+
+def test_a_loaded_optimiser_state_is_followed() -> None:
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.5)
+    monitor = NormMonitor(model, optimizer, every=1)
+    optimizer.load_state_dict(optimizer.state_dict())  # replaces the parameter groups
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    train(model, optimizer, 1)
+    assert monitor.latest is not None
+    assert monitor.latest.values["decay"] == pytest.approx(1 - (1 - 0.01 * 0.5) ** 2)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nht_theory.errors import InputError
+from nht_train import cli
 from nht_train.config import TrainConfig
 from nht_train.setup import build
 
@@ -97,3 +98,13 @@ def test_a_seed_fixes_the_weights_and_leaves_torch_alone() -> None:
     assert torch.equal(first, second)
     torch.manual_seed(0)
     assert torch.equal(drawn, torch.rand(1))
+
+
+def test_the_command_names_the_file_of_a_wrong_section(tmp_path: Path) -> None:
+    path = write(tmp_path, MINIMAL)
+    with pytest.raises(InputError) as raised:
+        cli.train(path, ["optimizer.weight_decy=1"], tmp_path / "run")
+    assert str(raised.value) == (
+        f"{path}: optimizer: unknown key 'weight_decy'; did you mean weight_decay?"
+    )
+    assert not (tmp_path / "run").exists()

@@ -154,6 +154,28 @@ class SignalAt(Silent):
             signal.raise_signal(self.number)
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd", "muon"])
+def test_a_resumed_run_keeps_its_schedule_and_interventions(tmp_path: Path, optimizer: str) -> None:
+    momentum = {"momentum": 0.9} if optimizer == "sgd" else {}
+    config = small(
+        optimizer={"name": optimizer, "weight_decay": 0.3, **momentum},
+        schedule={"name": "cosine", "warmup_steps": 5},
+        intervention={
+            "decay_switch": {"step": 25, "weight_decay": 1.0},
+            "norm_clamp": {"squared_norm": 320.0, "from_step": 12},
+        },
+        steps=40,
+        evaluate_every=2,
+        checkpoints={"schedule": "none"},
+    )
+    train(config, tmp_path / "whole")
+    for step in (7, 21, 30):
+        stop = SignalAt(step, signal.SIGTERM)
+        train(config, tmp_path / "stopped", resume=True, progress=stop)
+    assert train(config, tmp_path / "stopped", resume=True).state is RunState.FINISHED
+    assert metrics(tmp_path / "stopped") == metrics(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_stops_and_the_rest_is_the_same(
     finished: Path, tmp_path: Path, number: signal.Signals
