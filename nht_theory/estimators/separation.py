@@ -31,11 +31,14 @@ class Separation:
         score: S with its interval under resampling of whole runs.
         sharpness: W, median over the runs, with its interval.
         reliance: where phi came from.
+        shortcut_seen, structured_seen: which sides of phi the checkpoints show.
     """
 
     score: Estimate | Missing
     sharpness: Estimate | Missing
     reliance: str
+    shortcut_seen: bool
+    structured_seen: bool
 
 
 def shortcut_reliance(run: Run) -> tuple[Series, str] | Missing:
@@ -96,7 +99,13 @@ def separation(
         width = fall_width(run.steps[keep].astype(np.float64), phi[keep])
         if width is not None and own.delay:
             widths.append(width / own.delay)
-    return Separation(_score(value, side, cluster, resamples, seed), _sharpness(widths), origin)
+    return Separation(
+        score=_score(value, side, cluster, resamples, seed),
+        sharpness=_sharpness(widths),
+        reliance=origin,
+        shortcut_seen=1.0 in side,
+        structured_seen=0.0 in side,
+    )
 
 
 def _score(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from nht_theory.estimators.results import Estimate, Missing, StudyEstimates, Unavailable
+from nht_theory.estimators.results import Estimate, Missing, StudyEstimates
 from nht_theory.estimators.separation import Separation, separation
 from nht_theory.predictions import selection
 from nht_theory.predictions.rules import CLEAN_SEPARATION, CLEAN_SHARPNESS
+from nht_theory.runs.run import Run
+
+
+def where_ordered(study: StudyEstimates) -> Callable[[Run], bool]:
+    """Whether a run belongs to a configuration whose separation is :func:`ordered`."""
+    by_name = {name: ordered(own) for name, own in separations(study).items()}
+    return lambda run: by_name[selection.stratum(run)]
 
 
 @lru_cache(maxsize=16)
@@ -38,7 +45,7 @@ def ordered(own: Separation) -> bool:
     leave, and the configuration does not qualify.
     """
     if isinstance(own.score, Missing):
-        return own.score.reason is Unavailable.ONE_SIDED and "only shortcut" in own.score.detail
+        return own.shortcut_seen and not own.structured_seen
     return lower_limit(own.score) > CLEAN_SEPARATION
 
 

@@ -40,12 +40,8 @@ NEEDS = (
 
 def judge_where_ordered(study: StudyEstimates) -> Verdict:
     """The law in configurations whose separation V orders, or that have not switched yet."""
-    ordered = {
-        name: clean_separation.ordered(own)
-        for name, own in clean_separation.separations(study).items()
-    }
     settings = selection.varying_settings(study)
-    rows = delays(study, lambda run: ordered[selection.stratum(run)])
+    rows = delays(study, clean_separation.where_ordered(study))
     verdict = judge_rows(WHERE_ORDERED, study, rows)
     return replace(
         verdict,
@@ -55,7 +51,7 @@ def judge_where_ordered(study: StudyEstimates) -> Verdict:
                 f"not ordered: {selection.shortened(name, settings)}: "
                 f"{clean_separation.described(own)}"
                 for name, own in clean_separation.separations(study).items()
-                if not ordered[name]
+                if not clean_separation.ordered(own)
             ),
         ),
     )

@@ -76,10 +76,7 @@ def judge(study: StudyEstimates) -> Verdict:
 
 def qualifying(study: StudyEstimates) -> tuple[list[tuple[Run, float, float]], list[str]]:
     """Runs with the bounds of their delay, and the configurations whose separation is unclean."""
-    ordered = {
-        name: clean_separation.ordered(own)
-        for name, own in clean_separation.separations(study).items()
-    }
+    ordered = clean_separation.where_ordered(study)
     rows: list[tuple[Run, float, float]] = []
     unclean: dict[str, None] = {}
     for run, own in study.pairs():
@@ -89,11 +86,10 @@ def qualifying(study: StudyEstimates) -> tuple[list[tuple[Run, float, float]], l
         bounds = delay_bounds(own.memorization, own.generalization)
         if bounds is None or bounds[1] == 0 or (bounds[0] == 0 and np.isinf(bounds[1])):
             continue
-        name = selection.stratum(run)
-        if ordered[name]:
+        if ordered(run):
             rows.append((run, *bounds))
         else:
-            unclean[name] = None
+            unclean[selection.stratum(run)] = None
     levels: dict[str, set[float | None]] = {}
     for run, _, _ in rows:
         levels.setdefault(selection.stratum(run, "weight_decay"), set()).add(

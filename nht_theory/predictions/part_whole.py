@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from nht_theory.conventions import VerdictKind
-from nht_theory.estimators.results import Estimate, StudyEstimates
+from nht_theory.estimators.contraction import rate_window, signed_rate
+from nht_theory.estimators.results import Missing, StudyEstimates
 from nht_theory.inference.permutation import part_whole_null
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
@@ -25,14 +26,7 @@ NEEDS = f"{FEWEST_RUNS} or more delayed runs with a contraction rate and V_mem a
 
 def judge(study: StudyEstimates) -> Verdict:
     """R^2 of the delay on its own prediction, beside the R^2 that the shared delay alone gives."""
-    rows = [
-        (float(own.delay), math.log(ratio), own.contraction_rate.value)
-        for _, own in selection.delayed(study)
-        if own.delay is not None
-        and isinstance(own.contraction_rate, Estimate)
-        and (ratio := selection.norm_ratio(own)) is not None
-        and ratio > 1
-    ]
+    rows = measured(study)
     if len(rows) < FEWEST_RUNS:
         return not_applicable(NAME, f"needs {NEEDS}; {len(rows)} qualify")
     delay, log_ratio, rate = (np.array(column) for column in zip(*rows, strict=True))
@@ -63,6 +57,20 @@ def judge(study: StudyEstimates) -> Verdict:
         f"{null.null_upper:.3f} over {null.permutations} permutations, p = {null.p_value:.3g}",
         details=("a high R^2 here is no evidence for the law by itself: compare it with the null",),
     )
+
+
+def measured(study: StudyEstimates) -> list[tuple[float, float, float]]:
+    """(delay, ln(V_mem/V_star), log-linear rate over the delay) of each delayed run that falls."""
+    rows = []
+    for run, own in selection.delayed(study):
+        window = rate_window(run, own.memorization, own.generalization)
+        rate = window if isinstance(window, Missing) else signed_rate(run, window)
+        ratio = selection.norm_ratio(own)
+        if own.delay is None or ratio is None or isinstance(rate, Missing):
+            continue
+        if ratio > 1 and rate.value > 0:
+            rows.append((float(own.delay), math.log(ratio), rate.value))
+    return rows
 
 
 PREDICTION = Prediction(

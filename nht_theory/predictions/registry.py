@@ -5,6 +5,7 @@ from __future__ import annotations
 from nht_theory.errors import InputError
 from nht_theory.predictions import (
     batch_norm,
+    carrier,
     emergence,
     failure_prediction,
     head_monitor,
@@ -32,6 +33,7 @@ PREDICTIONS: tuple[Prediction, ...] = (
     necessity.PREDICTION,
     rivals.PREDICTION,
     part_whole.PREDICTION,
+    carrier.PREDICTION,
     p1.PREDICTION,
     p2.PREDICTION,
     p3.PREDICTION,

@@ -33,11 +33,7 @@ NEEDS = (
 
 def judge(study: StudyEstimates) -> Verdict:
     """The law against each rival: Vuong's test over configurations, with held-out errors."""
-    ordered = {
-        name: clean_separation.ordered(own)
-        for name, own in clean_separation.separations(study).items()
-    }
-    rows = delays(study, lambda run: ordered[selection.stratum(run)])
+    rows = delays(study, clean_separation.where_ordered(study))
     found = 0 if rows is None else len(set(rows.configurations))
     if rows is None or found < FEWEST_CONFIGURATIONS or np.ptp(rows.log_inverse_rate) == 0:
         return not_applicable(NAME, f"needs {NEEDS}; {found} configurations qualify")
@@ -46,7 +42,7 @@ def judge(study: StudyEstimates) -> Verdict:
     if own is None or all(fit.law.name in (LAW, NESTED) for fit in fits):
         return not_applicable(NAME, f"needs {NEEDS}; {'; '.join(failed)}")
     rivals = [fit for fit in fits if fit.law.name not in (LAW, NESTED)]
-    tests = {fit.law.name: _by_configuration(own, fit, rows.configurations) for fit in rivals}
+    tests = {fit.law.name: vuong_by_configuration(own, fit, rows.configurations) for fit in rivals}
     best = min(rivals, key=lambda fit: fit.aicc)
     statistic, p_value = tests[best.law.name]
     beaten = [name for name, (z, p) in tests.items() if z < 0 and len(tests) * p <= ALPHA]
@@ -152,7 +148,7 @@ def compare(rows: Delays, candidates: list[RivalLaw]) -> tuple[list[RivalFit], l
     return list(compare_rival_laws(rows.times, possible, rows.configurations)), failed
 
 
-def _by_configuration(
+def vuong_by_configuration(
     law: RivalFit, rival: RivalFit, configurations: tuple[str, ...]
 ) -> tuple[float, float]:
     """Vuong's z (positive favours the law) and p on log-likelihoods summed over configurations,

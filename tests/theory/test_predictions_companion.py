@@ -12,6 +12,8 @@ from nht_theory.estimators.summary import estimate_run
 from nht_theory.predictions.validate import Validation, validate
 from nht_theory.runs.load import load_study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def companion(shared_data: Path) -> Validation:

@@ -369,6 +369,36 @@ def test_part_whole_tells_information_from_arithmetic() -> None:
     assert verdict("part_whole", runs(informative=True)).verdict is SUPPORTED
 
 
+@pytest.mark.parametrize(("carrying", "expected"), [("total", SUPPORTED), ("head", REFUTED)])
+def test_carrier(carrying: str, expected: VerdictKind) -> None:
+    """The delay follows the gap of the total, or that of the head while the rest is noise."""
+    generator = np.random.default_rng(3)
+    runs = []
+    for p in range(12):
+        gaps = {name: generator.uniform(0.3, 3.0) for name in ("total", "embedding", "head")}
+        for seed in range(3):
+            scatter = np.exp(0.2 * generator.normal())
+            switched = int(round(200 + 500 * gaps[carrying] * scatter, -2))
+            series = {
+                name: 4000 * np.exp(-gap * (STEPS - 200.0) / (switched - 200))
+                for name, gap in gaps.items()
+            }
+            runs.append(
+                run(
+                    seed=seed,
+                    switched=switched,
+                    squared_norm=series["total"],
+                    columns={
+                        f"squared_norm/{name}": series[name] for name in ("embedding", "head")
+                    },
+                    p=p,
+                )
+            )
+    own = verdict("carrier", runs)
+    assert own.verdict is expected
+    assert own.n == 36
+
+
 def test_holm_overrules_a_single_small_p_value() -> None:
     own = judge_order(
         "x",
