@@ -10,7 +10,17 @@ import typer
 
 from nht_theory.cli import EXIT_DONE
 from nht_theory.cli.output import print_json, progress
-from nht_theory.cli.study_options import ColumnMap, Persistence, Threshold, thresholds_of
+from nht_theory.cli.study_options import (
+    ColumnMap,
+    Exact,
+    Pattern,
+    Persistence,
+    Settings,
+    Threshold,
+    Weights,
+    read_options,
+    thresholds_of,
+)
 from nht_theory.conventions import DEFAULT_THRESHOLDS
 
 
@@ -32,6 +42,10 @@ def cite(
         typer.Option(metavar="IDENTIFIER", help="Trace one number to formula, data and options."),
     ] = None,
     column_map: ColumnMap = None,
+    pattern: Pattern = None,
+    settings: Settings = None,
+    exact: Exact = False,
+    weights: Weights = None,
     threshold: Threshold = None,
     persistence: Persistence = DEFAULT_THRESHOLDS.persistence,
 ) -> int:
@@ -44,9 +58,9 @@ def cite(
     from nht_theory.predictions.validate import validate
     from nht_theory.reporting.citation import cite as citation_of
     from nht_theory.runs.load import load_study
-    from nht_theory.runs.options import ReadOptions, parse_map
 
-    study = load_study(path, ReadOptions(column_map=parse_map(column_map or [])))
+    options = read_options(column_map, pattern, settings, exact=exact, weights=weights)
+    study = load_study(path, options)
     with progress() as say:
         citation = citation_of(validate(study, thresholds_of(threshold, persistence), say))
     if explain is not None:
