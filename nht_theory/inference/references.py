@@ -105,6 +105,13 @@ REFERENCES: dict[str, str] = {
   volume = {6}, number = {3}, pages = {309--334}, year = {2006},
   doi = {10.1177/1536867X0600600302}
 }""",
+    "olsen1978": """@article{olsen1978,
+  author = {Olsen, Randall J.},
+  title = {Note on the uniqueness of the maximum likelihood estimator for the {T}obit model},
+  journal = {Econometrica},
+  volume = {46}, number = {5}, pages = {1211--1215}, year = {1978},
+  doi = {10.2307/1911445}
+}""",
     "page1963": """@article{page1963,
   author = {Page, Ellis Batten},
   title = {Ordered hypotheses for multiple treatments: a significance test for linear ranks},

@@ -22,6 +22,7 @@ from nht_theory.inference.power import (
     seeds_needed,
 )
 from nht_theory.inference.rival_laws import RivalLaw, compare_rival_laws, leave_one_group_out
+from nht_theory.inference.simulated_slopes import simulated_slope_limits
 
 VALIDATION = Path(__file__).resolve().parents[2] / "validation" / "statistics"
 
@@ -61,6 +62,19 @@ def test_expected_covariance_at_the_median_budget() -> None:
     assert information == pytest.approx(0.5 + 1 / math.pi, rel=5e-3)
 
 
+def test_simulated_limits_are_those_of_the_censored_regression() -> None:
+    level = np.repeat(np.linspace(-1, 1, 4), 3)
+    setting = {"slope": 1.0, "scale": 0.25, "log_median": 7.0, "log_budget": 7.3}
+    low, high = simulated_slope_limits(level, **setting, coverage=0.95, simulations=40, seed=3)
+    noise = np.random.default_rng(3).normal(size=(40, 12))
+    limits = [
+        script("power_simulation").censored_limits(level, 7.0 + level + 0.25 * row, math.exp(7.3))
+        for row in noise
+    ]
+    assert np.isfinite(low).sum() > 35
+    np.testing.assert_allclose(np.column_stack([low, high]), limits, rtol=1e-5)
+
+
 def test_seeds_needed_is_the_first_that_suffices() -> None:
     design = SlopeDesign(spread=6, levels=4, scale=0.3, low=0.8, high=1.25)
     needed = seeds_needed(design)
@@ -74,9 +88,13 @@ def test_seeds_needed_is_the_first_that_suffices() -> None:
 
 
 def test_power_table_matches_simulation() -> None:
-    (row,) = script("power_simulation").table(200, [(16.0, 3, 1.0, None)])
-    # Three points, and three standard errors of 200 simulations.
-    assert row["supported_simulated"] == pytest.approx(row["supported_computed"], abs=0.13)
+    plans = [(16.0, 3, 1.0, None), (16.0, 10, 1.0, 1500.0)]
+    exact, censored = script("power_simulation").table(150, plans)
+    # Three points, and three standard errors of 1,500 and 150 simulations.
+    assert exact["supported_simulated"] == pytest.approx(exact["supported_computed"], abs=0.065)
+    assert censored["supported_simulated"] == pytest.approx(
+        censored["supported_computed"], abs=0.12
+    )
 
 
 def test_the_committed_power_table_is_within_three_points() -> None:
