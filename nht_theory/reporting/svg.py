@@ -30,6 +30,8 @@ WIDTH, HEIGHT = 1080, 460
 PANEL_WIDTH, PANEL_HEIGHT = 540, 340
 """Of each panel where there are several, two to a row."""
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 66, 18, 30, 46
+LETTER = 6.5
+"""Width of a letter of a tick label, to make room for names."""
 POINTS_OF_ALL_LINES = 60_000
 """Shared between the lines of one panel, so that a page of 1,000 runs stays below 10 MB."""
 
@@ -79,12 +81,15 @@ def _colour(index: int) -> str:
 def _panel(panel: Panel, width: float, height: float, identity: str) -> Iterator[str]:
     low_x, high_x = limits(panel.x, panel.marks, "x")
     low_y, high_y = limits(panel.y, panel.marks, "y")
-    left, right = MARGIN_LEFT, width - MARGIN_RIGHT
+    longest = max((len(name) for name in panel.y.categories), default=0)
+    left = max(MARGIN_LEFT, LETTER * longest + 34)
+    right = width - MARGIN_RIGHT
     top, bottom = MARGIN_TOP, height - MARGIN_BOTTOM
     x = Scale(low_x, high_x, panel.x.log, left, right)
     y = Scale(low_y, high_y, panel.y.log, bottom, top)
     if panel.title:
-        yield f'<text class="panel-title" x="{left}" y="{top - 12}">{escape(panel.title)}</text>'
+        title = _fitted(panel.title, right - left)
+        yield f'<text class="panel-title" x="{left}" y="{top - 12}">{escape(title)}</text>'
     yield from _horizontal_axis(panel.x, x, top, bottom)
     yield from _vertical_axis(panel.y, y, left, right)
     yield (
@@ -99,6 +104,12 @@ def _panel(panel: Panel, width: float, height: float, identity: str) -> Iterator
     yield "</g>"
     # Labels of rules last and unclipped, so that no curve hides them.
     yield from _rule_labels(panel.marks, x, y)
+
+
+def _fitted(text: str, width: float) -> str:
+    """The text, cut with an ellipsis where it would leave its panel."""
+    most = int(width / (1.15 * LETTER))
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _horizontal_axis(axis: Axis, x: Scale, top: float, bottom: float) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nht_theory.estimators.results import RunEstimate, StudyEstimates
-from nht_theory.reporting.categories import categorize, name_of_run
+from nht_theory.reporting.categories import categorize
 from nht_theory.reporting.marks import INK, Axis, Figure, Line, Mark, Panel, Rule, Undrawn
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
@@ -58,4 +58,4 @@ def _panel(run: Run, own: RunEstimate) -> Panel:
         if step is not None:
             marks.append(Rule("x", float(step), label))
     marks.append(Rule("y", 0.0, ""))
-    return Panel(Axis("training step"), Axis("per step of V"), tuple(marks), title=name_of_run(run))
+    return Panel(Axis("training step"), Axis("per step of V"), tuple(marks), title=run.name)

@@ -43,9 +43,20 @@ function describe(key) {
   tip.append(list);
 }
 
+// A line is two pixels wide and a hand is not: look a little around the pointer.
+const REACH = [[0, 0], [0, -3], [0, 3], [-3, 0], [3, 0], [0, -6], [0, 6], [-6, 0], [6, 0]];
+
+function markNear(x, y) {
+  for (const [dx, dy] of REACH) {
+    const mark = document.elementFromPoint(x + dx, y + dy)?.closest("figure [data-key]");
+    if (mark) return mark;
+  }
+  return null;
+}
+
 for (const drawing of drawings) {
   drawing.addEventListener("pointermove", (event) => {
-    const mark = event.target.closest("[data-key]");
+    const mark = markNear(event.clientX, event.clientY);
     if (!mark) {
       tip.hidden = true;
       pick(pinned);
