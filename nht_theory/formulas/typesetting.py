@@ -37,7 +37,7 @@ class Typesetter:
     def __call__(self, expression: str) -> str:
         """LaTeX of an expression; ``result`` shows as the quantity that the formula gives."""
         shown = symbolic(expression, self._letters)
-        text: str = sp.latex(shown, symbol_names=self._names, ln_notation=True)
+        text: str = sp.latex(shown, symbol_names=self._names, ln_notation=True, order="rev-lex")
         return text
 
     def statement(self) -> str:

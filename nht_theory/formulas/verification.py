@@ -18,6 +18,8 @@ Letters = Mapping[str, sp.Expr]
 Point = Mapping[str, float]
 
 _SEED = 20260307
+_ERRORS = (NhtError, ArithmeticError, ValueError, TypeError, AttributeError, NameError, SyntaxError)
+"""What a malformed expression can raise on its way through sympy and numpy: a failed check."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,13 @@ def check_formula(formula: Formula) -> FormulaCheck:
         >>> check_formula(decoupled_rate).holds
         True
     """
-    letters = letters_of(formula)
+    try:
+        letters = letters_of(formula)
+    except _ERRORS as error:
+        return FormulaCheck(formula.name, formula.topic, (), (f"not an expression: {error}",))
     points = _points(formula, np.random.default_rng(_SEED), count=3)
     steps = tuple(_check_step(step, letters, points) for step in formula.derivation)
-    problems = [*_asserted(formula), *_number_disagrees(formula, letters)]
+    problems = [*_asserted(formula), *_number_problems(formula, letters)]
     return FormulaCheck(formula.name, formula.topic, steps, tuple(problems))
 
 
@@ -112,7 +117,7 @@ def _check_step(step: rule.Step, letters: Letters, points: Sequence[Point]) -> S
     name = type(step).__name__.lower()
     try:
         problem = _problem(step, _Reader(letters, step.given, points))
-    except (NhtError, ArithmeticError, ValueError, TypeError, AttributeError) as error:
+    except _ERRORS as error:
         problem = f"{type(error).__name__}: {error}"
     return StepCheck(name, step.because, not problem, problem)
 
@@ -239,6 +244,13 @@ def _surely_positive(part: sp.Expr, *, strict: bool) -> bool:
     if not all(term.is_nonnegative for term in terms):
         return False
     return not strict or any(term.is_positive for term in terms)
+
+
+def _number_problems(formula: Formula, letters: Letters) -> list[str]:
+    try:
+        return _number_disagrees(formula, letters)
+    except _ERRORS as error:
+        return [f"no number: {error}"]
 
 
 def _number_disagrees(formula: Formula, letters: Letters) -> list[str]:

@@ -63,6 +63,13 @@ def test_a_wrong_step_fails_with_its_reason(step: Equal, problem: str) -> None:
     assert problem in checked.steps[0].problem
 
 
+@pytest.mark.parametrize("broken", ["1 +", "foo(V_sc)", "ceil(V_sc) + 1", "V_sc*unknown", "None"])
+def test_a_malformed_expression_fails_without_a_traceback(broken: str) -> None:
+    checked = check_formula(replace(law_steps, expression=broken))
+    assert not checked.holds
+    assert checked.problems
+
+
 def test_a_wrong_induction_fails_at_the_start_or_at_the_step() -> None:
     wrong_start = Induction("V_sc*exp(-gamma_V*T)", "result", "state*exp(-gamma_V)", "", "T")
     wrong_step = Induction("V_sc*exp(-gamma_V*T)", "V_sc+0*result", "state/2", "", "T")
