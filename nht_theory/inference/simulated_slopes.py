@@ -112,7 +112,7 @@ def _derivatives(
 
 def _regular(information: Vector) -> Vector:
     """The information, with the unit matrix in place of what cannot be inverted."""
-    good = np.isfinite(information).all(axis=(1, 2))
+    good = np.asarray(np.isfinite(information).all(axis=(1, 2)))
     filled = np.where(good[:, None, None], information, np.eye(3))
     determinant: Vector = np.asarray(np.linalg.det(filled), dtype=np.float64)
     return np.where(np.abs(determinant)[:, None, None] > 1e-9, filled, np.eye(3))
