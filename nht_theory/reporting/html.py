@@ -15,7 +15,7 @@ from nht_theory.reporting import colours, svg, tables
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.figures.catalogue import draw_all
 from nht_theory.reporting.figures.stability import SIGNS
-from nht_theory.reporting.marks import COLOURS, DASHES, Figure, Line, Points, Undrawn
+from nht_theory.reporting.marks import Figure, Line, Undrawn, legend
 from nht_theory.reporting.story import answers, effect, plural, stability_in_words
 
 CROWDED = 60
@@ -142,22 +142,7 @@ def _card(verdict: Verdict, content: ReportContent) -> _Card:
 
 def _drawing(figure: Figure) -> _Drawing:
     lines = max(sum(isinstance(m, Line) for m in panel.marks) for panel in figure.panels)
-    return _Drawing(figure, Markup(svg.draw(figure)), _legend(figure), lines > CROWDED)
-
-
-def _legend(figure: Figure) -> tuple[_LegendEntry, ...]:
-    """One entry a category or symbol; none where there is only one."""
-    entries: dict[str, _LegendEntry] = {}
-    marks = [mark for panel in figure.panels for mark in panel.marks]
-    for mark in sorted(marks, key=_category):
-        label = getattr(mark, "legend", "")
-        if label and label not in entries:
-            entries[label] = _LegendEntry(label, Markup(svg.swatch(mark)))
-    return tuple(entries.values()) if len(entries) > 1 else ()
-
-
-def _category(mark: object) -> tuple[int, int]:
-    """Lines in the order of their categories, then points, then the rest."""
-    if isinstance(mark, Line):
-        return 0, DASHES.index(mark.dash) * COLOURS + mark.colour
-    return (1, 0) if isinstance(mark, Points) else (2, 0)
+    entries = tuple(
+        _LegendEntry(label, Markup(svg.swatch(mark))) for label, mark in legend(figure).items()
+    )
+    return _Drawing(figure, Markup(svg.draw(figure)), entries, lines > CROWDED)

@@ -153,13 +153,20 @@ def style(category: int) -> tuple[int, str]:
     return category % COLOURS, DASHES[(category // COLOURS) % len(DASHES)]
 
 
-def keys_of(figure: Figure) -> tuple[str, ...]:
-    """Keys of everything drawn, once each, in order."""
-    found: dict[str, None] = {}
-    for panel in figure.panels:
-        for mark in panel.marks:
-            if isinstance(mark, Line):
-                found[mark.key] = None
-            elif isinstance(mark, Points):
-                found.update(dict.fromkeys(mark.keys))
-    return tuple(found)
+def legend(figure: Figure) -> dict[str, Mark]:
+    """A mark for each label: lines in the order of their categories, then points, then the rest.
+
+    Empty where there is only one label, which the title says already.
+    """
+
+    def order(mark: Mark) -> tuple[int, int]:
+        if isinstance(mark, Line):
+            return 0, DASHES.index(mark.dash) * COLOURS + mark.colour
+        return (1, 0) if isinstance(mark, Points) else (2, 0)
+
+    found: dict[str, Mark] = {}
+    for mark in sorted((m for panel in figure.panels for m in panel.marks), key=order):
+        label = "" if isinstance(mark, Rule) else mark.legend
+        if label:
+            found.setdefault(label, mark)
+    return found if len(found) > 1 else {}

@@ -17,7 +17,7 @@ LEVELS = (0.8, 0.9, 0.95, 0.99)
 SCORES = {VerdictKind.REFUTED: -1.0, VerdictKind.INCONCLUSIVE: 0.0, VerdictKind.SUPPORTED: 1.0}
 SIGNS = {
     VerdictKind.SUPPORTED: "✓",
-    VerdictKind.REFUTED: "✗",
+    VerdictKind.REFUTED: "×",
     VerdictKind.INCONCLUSIVE: "?",
     VerdictKind.NOT_APPLICABLE: "–",
 }
@@ -82,7 +82,7 @@ def _verdicts(verdicts: tuple[Verdict, ...]) -> Panel | None:
         Axis("threshold, evaluations it must hold", categories=settings),
         Axis("", categories=tuple(reversed(told))),
         (Cells(values, texts, diverging_at=0.0),),
-        title="Verdicts: ✓ supported, ✗ refuted, ? inconclusive, – not applicable",
+        title="Verdicts: ✓ supported, × refuted, ? inconclusive, – not applicable",
     )
 
 
