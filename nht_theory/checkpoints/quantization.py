@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nht_theory.checkpoints.stored_tensor import StoredTensor
+from nht_theory.checkpoints.summation import sum_of_squares
 from nht_theory.errors import InputError
 
 _SCALES = ("_scale_inv", "_scale")
@@ -42,39 +43,45 @@ class QuantizedTensor(StoredTensor):
         self, *, exact: bool = False, read: Callable[[int], None] | None = None
     ) -> tuple[float, int]:
         """Sum of squares of the numbers it stands for, in float64."""
-        rows = self.shape[0] if self.shape else 1
-        width = self.size // rows if rows else 0
-        total, not_finite, row = 0.0, 0, 0
-        scale, zero = self._rows(self.scale), self._rows(self.zero_point)
-        held: NDArray[np.float64] = np.zeros(0)
+        width = self.size // self.shape[0] if self.shape and self.shape[0] else 1
+        scale, zero = _Factor(self.scale, self), _Factor(self.zero_point, self)
+        total, not_finite, place = 0.0, 0, 0
         for chunk in self.chunks(read):
-            held = np.concatenate([held, chunk.astype(np.float64)])
-            whole = held.size // width if width else 0
-            if whole == 0:
-                continue
-            block = held[: whole * width].reshape(whole, width)
-            numbers = (block - zero(row, whole)) * scale(row, whole)
-            total += float(np.vdot(numbers, numbers))
-            not_finite += int(np.count_nonzero(~np.isfinite(numbers)))
-            held = held[whole * width :]
-            row += whole
+            numbers = chunk.astype(np.float64)
+            while numbers.size:
+                row, column = divmod(place, width)
+                whole = numbers.size // width
+                cut = column > 0 or whole == 0
+                shape = (1, min(width - column, numbers.size)) if cut else (whole, width)
+                taken = shape[0] * shape[1]
+                block = numbers[:taken].reshape(shape) - zero.at(row, column, shape)
+                block *= scale.at(row, column, shape)
+                value, bad = sum_of_squares(block.ravel(), exact=True)
+                total += value
+                not_finite += bad
+                numbers = numbers[taken:]
+                place += taken
         return total, not_finite
 
-    def _rows(self, factor: NDArray[np.float64]) -> Callable[[int, int], NDArray[np.float64]]:
-        """Rows [start, start + count) of a factor, spread over the tensor's rows."""
-        if factor.size == 1:
-            one = factor.reshape(1, 1)
-            return lambda start, count: one
-        rows, width = self.shape[0], self.size // self.shape[0]
-        table = factor.reshape(factor.shape[0], -1)
-        by_row = _block(rows, table.shape[0], self)
-        by_column = _block(width, table.shape[1], self)
-        columns = np.arange(width) // by_column
 
-        def spread(start: int, count: int) -> NDArray[np.float64]:
-            return table[np.arange(start, start + count) // by_row][:, columns]
+class _Factor:
+    """A scale or zero point, spread over the rows and columns of its tensor by blocks."""
 
-        return spread
+    def __init__(self, factor: NDArray[np.float64], tensor: StoredTensor) -> None:
+        self._table = factor.reshape(factor.shape[0] if factor.size > 1 else 1, -1)
+        if factor.size > 1:
+            rows = tensor.shape[0]
+            self._by_row = _block(rows, self._table.shape[0], tensor)
+            self._by_column = _block(tensor.size // rows, self._table.shape[1], tensor)
+
+    def at(self, row: int, column: int, shape: tuple[int, int]) -> NDArray[np.float64]:
+        """What broadcasts over a block of that shape from (row, column) on."""
+        if self._table.size == 1:
+            return self._table
+        rows = self._table[np.arange(row, row + shape[0]) // self._by_row]
+        if rows.shape[1] == 1:
+            return rows
+        return rows[:, np.arange(column, column + shape[1]) // self._by_column]
 
 
 def _block(length: int, parts: int, tensor: StoredTensor) -> int:
@@ -160,7 +167,9 @@ def _quantized(
     tensor: StoredTensor, scale: NDArray[np.float64], zero: NDArray[np.float64]
 ) -> QuantizedTensor:
     many = max(scale.size, zero.size) > 1
-    if many and (not tensor.is_row_major or not tensor.shape or scale.size > tensor.size):
+    if min(scale.size, zero.size) == 0 or (
+        many and (not tensor.is_row_major or max(scale.size, zero.size) > tensor.size)
+    ):
         raise InputError(f"the scale of tensor {tensor.name} does not fit it", remedy=_REMEDY)
     return QuantizedTensor(
         tensor.name, tensor.shape, tensor.element, tensor.pieces, tensor.storage, scale, zero

@@ -141,20 +141,39 @@ def _numbers(
             if read is not None:
                 read(length)
         return
+    yield from (
+        (as_numbers(block, element), repeats)  # type: ignore[misc]
+        for block in _strided(piece, tensor, shape, strides, read)
+    )
+
+
+def _strided(
+    piece: Piece,
+    tensor: StoredTensor,
+    shape: Shape,
+    strides: Shape,
+    read: Callable[[int], None] | None,
+) -> Iterator[NDArray[np.uint8]]:
+    """The bytes of a view with gaps, copied in the order of the file."""
+    element = tensor.element
     first, span = piece.extent(element)
     if prod(shape) * element.itemsize > span:
         raise UnsafeFileError(
             f"tensor {tensor.name} overlaps itself: {prod(shape)} elements over {span} bytes",
             source=piece.file.path,
         )
-    piece.file.touching(span)
-    raw = piece.file.bytes_at(first, span)
-    byte_strides = tuple(s * element.itemsize for s in strides)
-    view = as_strided(raw, (*shape, element.itemsize), (*byte_strides, 1), writeable=False)
-    for block in _blocks(view, element.itemsize):
-        yield as_numbers(block, element), repeats  # type: ignore[misc]
-    if read is not None:
-        read(span)
+    axes = sorted(range(len(shape)), key=lambda axis: -strides[axis])
+    view = as_strided(
+        piece.file.bytes_at(first, span),
+        (*(shape[axis] for axis in axes), element.itemsize),
+        (*(strides[axis] * element.itemsize for axis in axes), 1),
+        writeable=False,
+    )
+    sparseness = -(-span // view.nbytes)
+    for block in _blocks(view, piece, sparseness):
+        yield block
+        if read is not None:
+            read(block.nbytes)
 
 
 def _without_repeats(piece: Piece) -> tuple[int, Shape, Shape | None]:
@@ -183,16 +202,15 @@ def _is_dense(shape: Shape, strides: Shape) -> bool:
     return True
 
 
-def _blocks(view: NDArray[np.uint8], itemsize: int) -> Iterator[NDArray[np.uint8]]:
+def _blocks(view: NDArray[np.uint8], piece: Piece, sparseness: int) -> Iterator[NDArray[np.uint8]]:
     """Contiguous copies of a strided view, a bounded number of bytes each."""
-    if view.ndim == 1 or view.nbytes <= _CONVERTED_BYTES:
-        yield np.ascontiguousarray(view).reshape(-1)
-        return
     per_entry = view.nbytes // view.shape[0]
     if per_entry > _CONVERTED_BYTES:
         for entry in view:
-            yield from _blocks(entry, itemsize)
+            yield from _blocks(entry, piece, sparseness)
         return
-    step = max(1, _CONVERTED_BYTES // max(1, per_entry))
+    step = max(1, _CONVERTED_BYTES // per_entry)
     for start in range(0, view.shape[0], step):
-        yield np.ascontiguousarray(view[start : start + step]).reshape(-1)
+        part = view[start : start + step]
+        piece.file.touching(part.nbytes * sparseness)
+        yield np.ascontiguousarray(part).reshape(-1)

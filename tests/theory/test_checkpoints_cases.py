@@ -301,6 +301,18 @@ def test_tensors_quantized_by_torch(channel, tmp_path):
     assert squared_norms(path)["fc.weight"] == pytest.approx(expected, rel=1e-6)
 
 
+def test_wide_rows_of_a_quantized_tensor_are_cut(tmp_path):
+    """Rows longer than what is converted at a time."""
+    generator = torch.Generator().manual_seed(5)
+    weight = torch.randint(-9, 9, (3, 700_001), dtype=torch.int8, generator=generator)
+    scale = torch.rand(3, 6, generator=generator)
+    save_file({"w.weight": weight, "w.weight_scale": scale}, tmp_path / "a.safetensors")
+    spread = scale.repeat_interleave(2**17, 1)[:, :700_001]
+    expected = float((weight.double() * spread.double()).norm()) ** 2
+    norms = squared_norms(tmp_path / "a.safetensors")
+    assert norms["w.weight"] == pytest.approx(expected, rel=1e-7)
+
+
 def test_quantized_without_scale_is_refused(tmp_path):
     save_file({"fc.weight": torch.ones(4, 4, dtype=torch.int8)}, tmp_path / "a.safetensors")
     with pytest.raises(InputError, match=r"fc\.weight is quantised \(int8\) and its scale"):
