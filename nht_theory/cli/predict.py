@@ -18,8 +18,8 @@ from nht_theory.runs.run import Hyperparameters
 
 
 def predict(
-    lr: Annotated[float, typer.Option("--lr", help="Peak learning rate eta.")],
-    weight_decay: Annotated[float, typer.Option(help="Weight decay lambda.")],
+    lr: Annotated[float | None, typer.Option("--lr", help="Peak learning rate eta.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Weight decay lambda.")] = None,
     v_sc: Annotated[float | None, typer.Option(help="Squared norm on the shortcut.")] = None,
     v_st: Annotated[
         float | None, typer.Option(help="Squared norm at which it generalises.")
@@ -28,6 +28,16 @@ def predict(
         Path | None,
         typer.Option("--from", help="Earlier runs that give V_sc, V_st and c: file or directory."),
     ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML configuration of a long run: train a few short ones within 15 % of its "
+            "steps, and forecast it from them."
+        ),
+    ] = None,
+    pilot_directory: Annotated[
+        Path, typer.Option(help="With --pilot: where the short runs are kept.")
+    ] = Path("pilot-runs"),
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", help="With --from: another setting, NAME=NUMBER (repeatable)."),
@@ -52,6 +62,16 @@ def predict(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Transition time and regime before training, from given norms or from earlier runs."""
+    if pilot is not None:
+        from nht_theory.cli.predict_from import predict_from_short_runs
+
+        predict_from_short_runs(pilot, pilot_directory, json=json)
+        return
+    if lr is None or weight_decay is None:
+        raise InputError(
+            "learning rate and weight decay are missing",
+            remedy="give --lr and --weight-decay, or a configuration with --pilot",
+        )
     if earlier is not None:
         from nht_theory.cli.predict_from import predict_from_runs
 

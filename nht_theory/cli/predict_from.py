@@ -27,6 +27,19 @@ def predict_from_runs(
         print(describe_plan(plan))
 
 
+def predict_from_short_runs(config: Path, directory: Path, *, json: bool) -> None:
+    """Train pilots, and print the plan that they support."""
+    from nht_theory.cli.pilot import predict_from_pilots
+
+    made = predict_from_pilots(config, directory)
+    if json:
+        print_json(made)
+        return
+    runs = len(made.plan.forecast.calibration)
+    print(f"{runs} pilots in {made.directory}: {made.steps} of {made.budget} steps allowed")
+    print(describe_plan(made.plan))
+
+
 def with_settings(chosen: Hyperparameters, settings: Sequence[str]) -> Hyperparameters:
     """The hyper-parameters with each ``name=number`` added.
 
