@@ -147,4 +147,4 @@ def table(simulations: int, truths: dict[str, Law] | None = None) -> list[dict[s
 
 
 if __name__ == "__main__":
-    print(json.dumps(table(int(sys.argv[1]) if len(sys.argv) > 1 else 150), indent=1))
+    print(json.dumps(table(int(sys.argv[1]) if len(sys.argv) > 1 else 60), indent=1))
