@@ -462,7 +462,7 @@ def calibration() -> ModuleType:
 
 
 def test_the_committed_calibration_never_errs_more_than_one_study_in_twenty() -> None:
-    """Refuted under the law, or supported under a rival; 60 studies a truth, 6 for the slow ones."""
+    """Refuted under the law, or supported under a rival: 60 studies a truth, 6 if slow."""
     path = Path(calibration().__file__ or "").with_suffix(".json")
     rows = [
         row
