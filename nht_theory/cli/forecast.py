@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nht_theory.cli.forecast_text import describe, one_line, print_score
+from nht_theory.cli.forecast_text import (
+    describe,
+    describe_advice,
+    one_line,
+    print_score,
+)
 from nht_theory.cli.output import print_json, progress, to_jsonable
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
@@ -42,11 +48,19 @@ def forecast(
             "from the runs of --from)."
         ),
     ] = None,
+    advice: Annotated[
+        bool,
+        typer.Option(
+            "--advice",
+            help="Also: is going on worth it, and would stronger weight decay help? With --score: "
+            "how often such advice is right.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """When a run will generalise, from what is known now."""
     if score is not None:
-        _score(score, earlier, json=json)
+        _score(score, earlier, advice=advice, json=json)
         return
     if run is None or earlier is None:
         raise InputError(
@@ -56,6 +70,8 @@ def forecast(
         )
     if follow:
         _follow(run, load_study(earlier), every, json=json)
+    elif advice:
+        _advise(run, load_study(earlier), at, json=json)
     else:
         _show(_forecasts(run, load_study(earlier), at), json=json)
 
@@ -84,13 +100,32 @@ def _follow(run: Path, calibration: Study, every: float, *, json: bool) -> None:
         print(encoding.dumps(to_jsonable(made)) if json else one_line(made), flush=True)
 
 
-def _score(study: Path, earlier: Path | None, *, json: bool) -> None:
+def _advise(run: Path, calibration: Study, at: int | None, *, json: bool) -> None:
+    from nht_theory.forecasting.advice import advise_run
+
+    made = [advise_run(one, calibration, at=at) for one in load_study(run).runs]
+    if json:
+        print_json(made[0] if len(made) == 1 else made)
+        return
+    for one in made:
+        print(describe(one.forecast))
+        print(describe_advice(one))
+
+
+def _score(study: Path, earlier: Path | None, *, advice: bool, json: bool) -> None:
     from nht_theory.forecasting.score_study import score_study
 
     runs = load_study(study)
     learn = None if earlier is None else load_study(earlier)
     with progress() as say:
         scored = score_study(runs, learn, progress=say)
+    if advice:
+        from nht_theory.forecasting.decay_advice import score_decay_advice
+        from nht_theory.forecasting.early_stop import score_stop_advice
+
+        scored = replace(
+            scored, decay_advice=score_decay_advice(runs), early_stop=score_stop_advice(runs)
+        )
     if json:
         print_json(scored)
     else:

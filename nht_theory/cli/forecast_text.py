@@ -11,6 +11,7 @@ from nht_theory.forecasting.forecast import Basis, Forecast
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from nht_theory.forecasting.advice import RunAdvice
     from nht_theory.forecasting.score import ScoreRow
     from nht_theory.forecasting.score_study import StudyScore
 
@@ -43,6 +44,19 @@ def describe(made: Forecast) -> str:
     return "\n".join(lines)
 
 
+def describe_advice(made: RunAdvice) -> str:
+    """Whether to go on, and whether stronger decay would help, in words."""
+    lines = []
+    if made.stop is not None:
+        lines.append(f"  {'stop' if made.stop.stop else 'go on'}: {made.stop.reason}")
+    if made.decay is not None:
+        lines.append(
+            f"  weight decay {made.decay.stronger:g} is {made.decay.expectation.value}: "
+            f"{made.decay.reason}"
+        )
+    return "\n".join(lines)
+
+
 def one_line(made: Forecast) -> str:
     """A forecast in one line, for a run that is followed."""
     if made.median is None or made.interval is None:
@@ -68,6 +82,18 @@ def print_score(scored: StudyScore) -> None:
     ):
         if rows:
             out.print(_score_table(title, rows))
+    if scored.decay_advice is not None:
+        own = scored.decay_advice
+        out.print(
+            f"Advice on stronger weight decay: right in {own.hits} of {own.n} (always yes: "
+            f"{own.always_yes})."
+        )
+    if scored.early_stop is not None:
+        stop = scored.early_stop
+        out.print(
+            f"Advice to stop: wrong for {stop.wrongly_stopped} of {stop.switched} runs that "
+            f"switched, given for {stop.stopped} of {stop.unswitched} that did not."
+        )
     out.print(
         f"Learned from {scored.calibration}. Errors are shares of the delay; * marks what "
         f"nht uses; {len(scored.unscored)} runs show no delay to compare with."

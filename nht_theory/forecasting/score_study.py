@@ -13,7 +13,9 @@ from nht_theory.estimators.summary import Progress
 from nht_theory.forecasting.baselines import BASELINES
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
+from nht_theory.forecasting.decay_advice import AdviceScore
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
+from nht_theory.forecasting.early_stop import StopScore
 from nht_theory.forecasting.forecast_run import forecast_with
 from nht_theory.forecasting.lawfulness import lawful_configurations
 from nht_theory.forecasting.rivals import RIVALS, Answer
@@ -39,6 +41,7 @@ class StudyScore:
         out_of_regime: the other configurations that show a delay.
         unscored: runs without a delay to compare with, and why.
         calibration: where the forecasts came from.
+        decay_advice, early_stop: how often the advice of these names was right, when asked for.
     """
 
     floor: float | None
@@ -47,6 +50,8 @@ class StudyScore:
     out_of_regime: tuple[ScoreRow, ...]
     unscored: tuple[str, ...]
     calibration: str
+    decay_advice: AdviceScore | None = None
+    early_stop: StopScore | None = None
 
 
 def score_study(
