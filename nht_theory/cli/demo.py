@@ -27,12 +27,12 @@ def plan() -> tuple[DemoRun, ...]:
     from nht_theory.cli.demo_runs import DemoRun
 
     chosen = (
-        ("decay-1.0-seed-0", 1.0, 0, 1100),
-        ("decay-0.7-seed-0", 0.7, 0, 1400),
-        ("decay-1.0-seed-1", 1.0, 1, 1100),
-        ("decay-0.5-seed-0", 0.5, 0, 1900),
-        ("decay-0.7-seed-1", 0.7, 1, 1400),
-        ("decay-0.01-seed-0", 0.01, 0, 800),
+        ("decay-1.0-seed-0", 1.0, 0, 1000),
+        ("decay-0.7-seed-0", 0.7, 0, 1250),
+        ("decay-1.0-seed-1", 1.0, 1, 1000),
+        ("decay-0.5-seed-0", 0.5, 0, 1700),
+        ("decay-0.7-seed-1", 0.7, 1, 1250),
+        ("decay-0.01-seed-0", 0.01, 0, 600),
     )
     return tuple(
         DemoRun(
