@@ -142,26 +142,28 @@ class PickleMachine:
     def _interpret(self) -> tuple[Any, int]:
         handlers, data, stack, memo = self._HANDLERS, self._data, self._stack, self._memo
         try:
+            at = self._at
             for _ in range(limits.PICKLE_INSTRUCTIONS):
-                at = self._at
                 code = data[at]
-                self._at = at + 1
                 # The most frequent instructions are spelled out: most of a checkpoint is them.
                 if code == _BINPUT:
                     memo[data[at + 1]] = stack[-1]
-                    self._at = at + 2
+                    at += 2
                 elif code == _BINGET:
                     stack.append(memo[data[at + 1]])
-                    self._at = at + 2
+                    at += 2
                 elif code == _BININT1:
                     stack.append(data[at + 1])
-                    self._at = at + 2
+                    at += 2
                 elif code == _MARK_CODE:
                     stack.append(_MARK)
+                    at += 1
                 elif code == _STOP:
-                    return stack.pop(), self._at
+                    return stack.pop(), at + 1
                 else:
+                    self._at = at + 1
                     handlers[code](self)
+                    at = self._at
         except InputError:
             raise
         except (IndexError, KeyError, TypeError, ValueError, struct.error, AttributeError) as error:

@@ -225,23 +225,25 @@ def _left_out(
     averaged_paths = {f.path for f in averaged}
     value: Any = root
     for depth in range(len(prefix) + 1):
+        below: dict[str, list[Path]] = {}
+        for f in found:
+            if f.path[:depth] == prefix[:depth] and len(f.path) > depth:
+                below.setdefault(f.path[depth], []).append(f.path)
         for key, child in _children(value) or []:
-            path = (*prefix[:depth], key)
             if depth < len(prefix) and key == prefix[depth]:
                 continue
-            below = [f for f in found if f.path[: depth + 1] == path]
-            if any(f.path in taken for f in below):
+            paths = below.get(key, [])
+            if any(path in taken for path in paths):
                 continue
-            count = len(below)
-            if any(f.path in optimizer_paths for f in below):
-                reason = f"{count} tensors of the optimiser or of generators"
-            elif any(f.path in averaged_paths for f in below):
-                reason = f"{count} moving averages"
-            elif count:
-                reason = f"{count} tensors beside the weights"
+            if any(path in optimizer_paths for path in paths):
+                reason = f"{len(paths)} tensors of the optimiser or of generators"
+            elif any(path in averaged_paths for path in paths):
+                reason = f"{len(paths)} moving averages"
+            elif paths:
+                reason = f"{len(paths)} tensors beside the weights"
             else:
                 reason = f"{_kind(child)}, no weights"
-            entries.append(LeftOut(".".join(path), reason))
+            entries.append(LeftOut(".".join((*prefix[:depth], key)), reason))
         if depth < len(prefix):
             value = dict(_children(value) or []).get(prefix[depth])
     return tuple(entries)
