@@ -86,9 +86,13 @@ class StackedGradients:
         inputs = torch.stack([batch[0] for batch in batches])
         targets = torch.stack([batch[1] for batch in batches])
         losses = self._losses(self.stacked, inputs, targets)
-        gradients = torch.autograd.grad(losses.sum(), list(self.stacked.values()))
-        for name, gradient in zip(self.stacked, gradients, strict=True):
-            for lane, own in zip(self.lanes, gradient.unbind(0), strict=True):
+        for parameter in self.stacked.values():
+            parameter.grad = None
+        # Accumulated into the leaves, gradients have the layout of the parameters, which torch's
+        # fused optimisers take for granted.
+        losses.sum().backward()
+        for name, parameter in self.stacked.items():
+            for lane, own in zip(self.lanes, parameter.grad.unbind(0), strict=True):
                 lane[name].grad = own
         return losses.detach()
 

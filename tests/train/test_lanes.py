@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,20 @@ def test_stacked_and_plain_gradients_agree_in_double_precision() -> None:
             inputs[lane].model.parameters(), plain[lane].model.parameters(), strict=True
         ):
             torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_stacked_and_plain_runs_follow_each_other(tmp_path: Path, optimizer: str) -> None:
+    chosen = {"name": optimizer, "learning_rate": 0.01 if optimizer == "sgd" else 1e-3}
+    for stacked in (False, True):
+        train(config(0, stacked, optimizer=chosen), tmp_path / f"{stacked}")
+    plain, together = (
+        [json.loads(line) for line in metrics(tmp_path / name).splitlines()]
+        for name in ("False", "True")
+    )
+    for ours, theirs in zip(together, plain, strict=True):
+        for column in ("train_loss", "squared_norm", "squared_norm/head"):
+            assert ours[column] == pytest.approx(theirs[column], rel=1e-4)
 
 
 @pytest.mark.parametrize("stacked", [False, True])
