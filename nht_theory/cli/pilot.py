@@ -113,6 +113,15 @@ def _train(config: Path, pilot: PilotRun, seed: int, place: Path, steps: int, bu
         f"steps={steps}",
         f"evaluate_every={max(budget // _EVALUATIONS, 1)}",
     ]
+    train_until_switch(config, overrides, place)
+
+
+def train_until_switch(config: Path, overrides: Sequence[str], place: Path) -> None:
+    """Train a run in a process of its own and end it once it has generalised.
+
+    Raises:
+        InputError: training is not installed, or wrote nothing.
+    """
     process = _start(config, overrides, place)
     try:
         while process.poll() is None and not _generalised(place):

@@ -46,7 +46,7 @@ def forecast_run(
         when the run has generalised already.
 
     Source: arXiv 2603.07323, theorem 3.1, in the exact form of THEORY.md section 3; the models
-    are those of docs/forecasting.md.
+    are those of docs/explanation/forecasts.md.
     """
     known = run if at is None else run.until(at)
     target = observe(known.until(_last_step(known)), thresholds)
