@@ -7,6 +7,18 @@ from typing import Annotated
 
 import typer
 
+from nht_theory.cli.study_options import (
+    ColumnMap,
+    Exact,
+    Pattern,
+    Persistence,
+    Settings,
+    Threshold,
+    Weights,
+    read_options,
+    thresholds_of,
+)
+from nht_theory.conventions import DEFAULT_THRESHOLDS
 from nht_theory.errors import InputError
 
 
@@ -21,9 +33,13 @@ def plot(
     width: Annotated[
         float | None, typer.Option(help="Inches [default: one column, or two for many panels].")
     ] = None,
-    column_map: Annotated[
-        list[str] | None, typer.Option("--map", metavar="OURS=THEIRS", help="Name a column.")
-    ] = None,
+    column_map: ColumnMap = None,
+    pattern: Pattern = None,
+    settings: Settings = None,
+    exact: Exact = False,
+    weights: Weights = None,
+    threshold: Threshold = None,
+    persistence: Persistence = DEFAULT_THRESHOLDS.persistence,
 ) -> None:
     """Draw one figure of the report at the width of a column, fonts embedded, data as CSV.
 
@@ -37,10 +53,9 @@ def plot(
     from nht_theory.reporting.paper import write_figure
     from nht_theory.reporting.retrospect import forecasts_in_retrospect
     from nht_theory.runs.load import load_study
-    from nht_theory.runs.options import ReadOptions, parse_map
 
-    study = load_study(path, ReadOptions(column_map=parse_map(column_map or [])))
-    estimated = estimate_study(study)
+    options = read_options(column_map, pattern, settings, exact=exact, weights=weights)
+    estimated = estimate_study(load_study(path, options), thresholds_of(threshold, persistence))
     # Only one figure needs forecasts, and they take the longest.
     forecasts = forecasts_in_retrospect(estimated)[0] if name == "forecasts" else ()
     figure = build(name, ReportContent(estimated, (), forecasts=forecasts))
