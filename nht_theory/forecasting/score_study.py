@@ -16,10 +16,13 @@ from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.decay_advice import AdviceScore
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.early_stop import StopScore
+from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_with
 from nht_theory.forecasting.lawfulness import lawful_configurations
-from nht_theory.forecasting.rivals import RIVALS, Answer
+from nht_theory.forecasting.other_norms import other_norms
+from nht_theory.forecasting.rivals import REFUSED, RIVALS, Answer
 from nht_theory.forecasting.score import Said, ScoreRow, same_configuration, score_row
+from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
 Stage = float | str
@@ -85,7 +88,12 @@ def score_study(
             source=study.source,
             remedy="score a study with finished, delayed runs",
         )
-    learn = observed if calibration is None else observe_all(calibration.runs, thresholds)
+    learning = study.runs if calibration is None else calibration.runs
+    norms = other_norms([*study.runs, *learning])
+    views = {
+        name: (change, observe_all(map(change, learning), thresholds))
+        for name, change in {DEFAULT: _unchanged, **norms}.items()
+    }
     regime = lawful_configurations(observed)
     answers: dict[Observation, _Answers] = {}
     for done, own in enumerate(shown):
@@ -93,14 +101,12 @@ def score_study(
             progress("forecasting", done, len(shown))
         answers[own] = {}
         for stage in stages:
-            target = observe(own.run.until(moment(own, stage)), thresholds)
-            kept = (
-                one
-                for one in comparable(learn, target)
-                if calibration is not None or one.configuration != own.configuration
-            )
-            earlier = earlier_runs(tuple(kept), frozenset(target.settings))
-            answers[own] |= {(stage, name): made for name, made in _say(target, earlier, stage)}
+            known = own.run.until(moment(own, stage))
+            for view, (change, learn) in views.items():
+                target = observe(change(known), thresholds)
+                earlier = _earlier(target, learn, leave_out=calibration is None)
+                for name, made in _say(target, earlier, stage, view):
+                    answers[own][stage, name] = made
     parts = {
         name: _rows(
             [one for one in shown if regime.get(one.configuration, False) is told], answers, name
@@ -133,10 +139,32 @@ def moment(own: Observation, stage: Stage) -> int:
     return int(steps[np.searchsorted(steps, start + share * delay, side="right") - 1])
 
 
-def _say(target: Observation, earlier: EarlierRuns, stage: Stage) -> Iterator[tuple[str, Answer]]:
-    """Every method's answer for a run as it is known at a stage."""
+def _unchanged(run: Run) -> Run:
+    return run
+
+
+def _earlier(target: Observation, learn: Sequence[Observation], *, leave_out: bool) -> EarlierRuns:
+    """Comparable earlier runs, without the target's configuration where that is left out."""
+    kept = (
+        one
+        for one in comparable(learn, target)
+        if not leave_out or one.configuration != target.configuration
+    )
+    return earlier_runs(tuple(kept), frozenset(target.settings))
+
+
+def _say(
+    target: Observation, earlier: EarlierRuns, stage: Stage, view: str
+) -> Iterator[tuple[str, Answer]]:
+    """Every method's answer for a run as it is known at a stage, seen through one norm."""
     made = forecast_with(target, earlier)
-    yield DEFAULT, (Said(made.delay, made.delay_interval, made.basis.value), made.parameters)
+    said = Said(made.delay, made.delay_interval, made.basis.value)
+    if view != DEFAULT:
+        # Another norm is a rival only as far as the law can be claimed for it.
+        claimed = made.basis is Basis.LAW
+        yield view, (said if claimed else REFUSED, made.parameters if claimed else None)
+        return
+    yield DEFAULT, (said, made.parameters)
     for rival in RIVALS:
         if rival.before if stage == BEFORE else rival.after:
             yield rival.name, rival.forecast(target, earlier)
