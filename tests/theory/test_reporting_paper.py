@@ -132,3 +132,10 @@ def test_figures_compile_into_a_two_column_page(content: ReportContent, tmp_path
     assert b"%PDF" in (tmp_path / "page.pdf").read_bytes()[:8]
     assert one.exists()
     assert two.exists()
+
+
+def test_the_help_names_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plot", "--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in FIGURES if name not in shown] == []
