@@ -41,6 +41,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     columns.DECAY: ("decay",),
     columns.ALIGNMENT: ("alignment",),
     columns.UPDATE_SQUARED_NORM: ("update_squared_norm",),
+    columns.DIFFUSION: ("diffusion",),
+    columns.CONTRACTION: ("contraction",),
     columns.LEARNING_RATE: ("learning_rate", "lr", "train_learning_rate", "train_lr", "eta"),
     columns.WEIGHT_DECAY: ("weight_decay", "wd"),
 }  # fmt: skip
@@ -65,6 +67,8 @@ _GROUPED = (
     columns.DECAY,
     columns.ALIGNMENT,
     columns.UPDATE_SQUARED_NORM,
+    columns.DIFFUSION,
+    columns.CONTRACTION,
     columns.GROUP_ACCURACY,
     columns.GROUP_COUNT,
 )
