@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -11,21 +13,49 @@ FLOAT32_TOLERANCE = 1e-5
 and TF32 products are off by 1e-2)."""
 
 
-def set_up_arithmetic(threads: int, device: str = "cpu") -> str:
+@contextmanager
+def arithmetic(threads: int, device: str = "cpu") -> Iterator[str]:
     """Fix threads and denormals, and choose the fastest matrix product of float32 accuracy.
 
     Denormals are flushed to zero: decayed weights pass through them, and they are slow. On a GPU
-    only kernels that give the same result every time are used, where torch has them.
+    only kernels that give the same result every time are used, where torch has them. All of it is
+    the whole process's, so on leaving it is as it was: statistics are not to be computed so.
 
-    Returns:
+    Yields:
         The float32 matrix product that was chosen, as torch names it.
+
+    Example:
+        >>> with arithmetic(threads=1):
+        ...     flushes_denormals()
+        True
+        >>> flushes_denormals()
+        False
     """
+    before = (
+        torch.get_num_threads(),
+        flushes_denormals(),
+        torch.get_float32_matmul_precision(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
     if torch.device(device).type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
-    return choose_matrix_product(device)
+    try:
+        yield choose_matrix_product(device)
+    finally:
+        torch.set_num_threads(before[0])
+        torch.set_flush_denormal(before[1])
+        torch.set_float32_matmul_precision(before[2])
+        torch.use_deterministic_algorithms(before[3], warn_only=before[4])
+
+
+def flushes_denormals() -> bool:
+    """Whether this thread's arithmetic replaces denormal numbers by zero."""
+    smallest = torch.full((), 2.0**-1074, dtype=torch.float64)
+    return float(smallest + smallest) == 0.0
 
 
 def choose_matrix_product(device: str = "cpu") -> str:

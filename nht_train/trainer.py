@@ -19,7 +19,7 @@ from nht_train.cadence import checkpoint_steps, evaluation_steps
 from nht_train.config import TrainConfig
 from nht_train.gradients import gradients_of
 from nht_train.interruption import Interruption
-from nht_train.numerics import set_up_arithmetic
+from nht_train.numerics import arithmetic
 from nht_train.progress import Progress, Silent
 from nht_train.run_writer import RunWriter
 from nht_train.setup import Setup, build, describe_run
@@ -97,9 +97,9 @@ def _run_lanes(
     progress: Sequence[Progress],
 ) -> list[Loop]:
     runtime = configs[0].runtime
-    set_up_arithmetic(runtime.threads, runtime.device)
-    setups = [build(config) for config in configs]
     with ExitStack() as stack:
+        stack.enter_context(arithmetic(runtime.threads, runtime.device))
+        setups = [build(config) for config in configs]
         loops = []
         for setup, directory, shown in zip(setups, directories, progress, strict=True):
             writer = RunWriter(directory, describe_run(setup), resume=resume)

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -39,7 +39,7 @@ from torch.nn import functional
 from nht_train.config import TrainConfig
 from nht_train.gradients import gradients_of
 from nht_train.monitor import DEFAULT_EVERY, NormMonitor
-from nht_train.numerics import set_up_arithmetic
+from nht_train.numerics import arithmetic
 from nht_train.setup import build
 
 BATCH = 512
@@ -47,8 +47,9 @@ Step = Callable[[], object]
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> None:
-    set_up_arithmetic(1)
+def one_thread() -> Iterator[None]:
+    with arithmetic(1):
+        yield
 
 
 def plain_step() -> Step:
