@@ -72,7 +72,10 @@ def _selected(stored: StoredWeights) -> Contents:
     left_out += [LeftOut(name, reason) for name, reason in reasons.items() if reason]
     names = [name for name, reason in reasons.items() if reason is None]
     renamed, name_notes = stripped_names(names)
-    kept = [replace(tensors[name], name=renamed[name]) for name in names]
+    kept = [
+        tensors[name] if renamed[name] == name else replace(tensors[name], name=renamed[name])
+        for name in names
+    ]
     ties = shared_storage(kept)
     notes = [*stored.notes, *name_notes]
     notes += [

@@ -27,14 +27,11 @@ class Element:
     kind: str
 
 
-FLOAT32 = Element("float32", 4, "float")
-FLOAT64 = Element("float64", 8, "float")
-
 ELEMENTS = {
     element.name: element
     for element in (
-        FLOAT32,
-        FLOAT64,
+        Element("float32", 4, "float"),
+        Element("float64", 8, "float"),
         Element("float16", 2, "float"),
         Element("bfloat16", 2, "float"),
         Element("float8_e4m3fn", 1, "float"),
@@ -100,6 +97,7 @@ STORAGE_CLASSES = {
 }
 """Storage classes named in a torch pickle -> the element they hold."""
 
+_FLOAT32 = np.dtype("<f4")
 _PLAIN = {
     "float64": "<f8",
     "float32": "<f4",
@@ -133,6 +131,8 @@ def as_numbers(raw: Bytes, element: Element) -> NDArray[np.generic]:
         >>> as_numbers(np.frombuffer(bytes([0x38, 0xC0]), np.uint8), ELEMENTS["float8_e4m3fn"])
         array([ 1., -2.], dtype=float32)
     """
+    if element.name == "float32":
+        return raw.view(_FLOAT32)
     if element.name == "bfloat16":
         wide = raw.view("<u2").astype("<u4")
         wide <<= 16

@@ -22,6 +22,8 @@ from nht_theory.checkpoints import limits
 from nht_theory.errors import InputError, UnsafeFileError
 
 _STOP, _BINPUT, _BINGET, _BININT1, _MARK_CODE = b".qhK("
+_TEXT, _TUPLE_2 = 0x58, 0x86
+_COPIED_BYTES = 1 << 22
 _SIMPLE_KEYS = (str, int, float, bool, bytes, type(None))
 
 
@@ -114,7 +116,8 @@ class PickleMachine:
         persistent: Persistent,
         check: Check,
     ) -> None:
-        self._data = data
+        # Short pickles are copied: bytes are sliced three times faster than a view of them.
+        self._data: bytes | memoryview = bytes(data) if len(data) <= _COPIED_BYTES else data
         self._source = source
         self._reduce = reduce
         self._persistent = persistent
@@ -158,6 +161,14 @@ class PickleMachine:
                 elif code == _MARK_CODE:
                     stack.append(_MARK)
                     at += 1
+                elif code == _TEXT:
+                    start = at + 5
+                    at = start + int.from_bytes(data[at + 1 : start], "little")
+                    stack.append(self._as_text(start, at))
+                elif code == _TUPLE_2:
+                    second = stack.pop()
+                    stack[-1] = (stack[-1], second)
+                    at += 1
                 elif code == _STOP:
                     return stack.pop(), at + 1
                 else:
@@ -180,7 +191,7 @@ class PickleMachine:
 
     # Reading bytes.
 
-    def _take(self, count: int) -> memoryview:
+    def _take(self, count: int) -> bytes | memoryview:
         start = self._at
         if count < 0 or start + count > len(self._data):
             raise ValueError("beyond the end")
@@ -204,11 +215,16 @@ class PickleMachine:
         self._stack.append(value)
 
     def _text(self, count: int) -> None:
-        raw = self._take(count)
-        if count > limits.PICKLE_TEXT_BYTES:
-            self._push(Skipped("text", count))
-        else:
-            self._push(bytes(raw).decode("utf-8", "surrogatepass"))
+        start = self._at
+        self._at = start + count
+        self._push(self._as_text(start, self._at))
+
+    def _as_text(self, start: int, end: int) -> str | Skipped:
+        if end > len(self._data):
+            raise ValueError("beyond the end")
+        if end - start > limits.PICKLE_TEXT_BYTES:
+            return Skipped("text", end - start)
+        return str(self._data[start:end], "utf-8", "surrogatepass")
 
     def _bytes(self, count: int) -> None:
         raw = self._take(count)
@@ -393,7 +409,6 @@ class PickleMachine:
         ord("T"): lambda m: m._old_string(m._number(4)),
         ord("U"): lambda m: m._old_string(m._number(1)),
         ord("V"): _unicode_line,
-        ord("X"): lambda m: m._text(m._number(4)),
         0x8C: lambda m: m._text(m._number(1)),
         0x8D: lambda m: m._text(m._number(8)),
         ord("B"): lambda m: m._bytes(m._number(4)),
@@ -408,7 +423,6 @@ class PickleMachine:
         ord("t"): lambda m: m._stack.append(tuple(m._pop_mark())),
         ord("d"): _dict,
         0x85: lambda m: m._tuple(1),
-        0x86: lambda m: m._tuple(2),
         0x87: lambda m: m._tuple(3),
         ord("a"): lambda m: m._append_items([m._stack.pop()]),
         ord("e"): lambda m: m._append_items(m._pop_mark()),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from nht_theory.checkpoints.elements import FLOAT32, FLOAT64, Element, as_numbers
+from nht_theory.checkpoints.elements import Element, as_numbers
 from nht_theory.checkpoints.mapped_file import MappedFile
 from nht_theory.checkpoints.summation import sum_of_squares
 from nht_theory.errors import InputError, UnsafeFileError
@@ -19,6 +19,7 @@ Shape = tuple[int, ...]
 
 WINDOW_BYTES = 1 << 24
 """Bytes of a file touched before they are given back."""
+_VIEWED = ("float32", "float64")
 _CONVERTED_BYTES = 1 << 18
 """Bytes of a narrow type converted at a time."""
 
@@ -114,10 +115,22 @@ class StoredTensor:
         if len(self.pieces) != 1:
             return False
         strides = self.pieces[0].strides
-        return strides is None or all(
-            stride == prod(self.shape[axis + 1 :]) or self.shape[axis] == 1
-            for axis, stride in enumerate(strides)
-        )
+        return strides is None or is_contiguous(self.shape, strides)
+
+
+def is_contiguous(shape: Shape, strides: Shape) -> bool:
+    """Whether strides are those of row-major order without gaps.
+
+    Example:
+        >>> is_contiguous((2, 3), (3, 1)), is_contiguous((2, 3), (1, 2))
+        (True, False)
+    """
+    expected = 1
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
 
 
 def _numbers(
@@ -126,11 +139,12 @@ def _numbers(
     """The elements of a piece in flat windows, with how often each counts."""
     element = tensor.element
     repeats, shape, strides = _without_repeats(piece)
-    if prod(shape) == 0:
+    size = prod(shape)
+    if size == 0:
         return
     if strides is None or _is_dense(shape, strides):
-        start, count = piece.offset, prod(shape) * element.itemsize
-        viewed = element in (FLOAT32, FLOAT64) or element.kind == "complex"
+        start, count = piece.offset, size * element.itemsize
+        viewed = element.name in _VIEWED or element.kind == "complex"
         step = WINDOW_BYTES if viewed else _CONVERTED_BYTES
         for begin in range(start, start + count, WINDOW_BYTES):
             length = min(WINDOW_BYTES, start + count - begin)

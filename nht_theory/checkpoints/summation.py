@@ -61,18 +61,19 @@ def _in_float32(window: Real) -> float | None:
     whole = window.size // ROW
     rows = window[: whole * ROW].reshape(whole, ROW)
     with np.errstate(all="ignore"):
-        sums = np.vecdot(rows, rows)
-    total = float(sums.sum(dtype=np.float64))
+        sums = np.vecdot(rows, rows).astype(np.float64)
+    total = float(sums.sum())
     largest = float(sums.max())
     if not (float(sums.min()) >= _SMALLEST and largest <= _LARGEST and largest <= total / 4):
         return None
     step = max(1, whole // min(64, max(16, whole // 256)))
     sample = rows[::step].astype(np.float64)
     verified = float(np.vecdot(sample, sample).sum())
-    if abs(float(sums[::step].sum(dtype=np.float64)) - verified) > _TOLERANCE * verified:
+    if abs(float(sums[::step].sum()) - verified) > _TOLERANCE * verified:
         return None
-    rest, _ = _in_float64(window[whole * ROW :])
-    return total + rest
+    rest = window[whole * ROW :].astype(np.float64)
+    rest_total = float(np.vecdot(rest, rest))
+    return total + rest_total if np.isfinite(rest_total) else None
 
 
 def _in_float64(window: Real) -> tuple[float, int]:

@@ -22,8 +22,8 @@ def shared_storage(tensors: Sequence[StoredTensor]) -> dict[str, str]:
     for tensor in tensors:
         if tensor.storage is None or tensor.size == 0:
             continue
-        extents = tuple((p.file.path, *p.extent(tensor.element)) for p in tensor.pieces)
-        key = (tensor.element, tensor.size, extents)
+        extents = tuple((id(p.file), *p.extent(tensor.element)) for p in tensor.pieces)
+        key = (tensor.element.name, tensor.size, extents)
         if key in first:
             ties[tensor.name] = first[key]
         else:

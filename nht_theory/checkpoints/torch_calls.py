@@ -170,7 +170,9 @@ def elements_within(tensor: TensorReference) -> bool:
     """Whether the view stays inside its storage."""
     if prod(tensor.shape) == 0:
         return True
-    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.strides, strict=True))
+    last = 0
+    for length, stride in zip(tensor.shape, tensor.strides, strict=True):
+        last += (length - 1) * stride
     end = (tensor.offset + last + 1) * tensor.element.itemsize
     return end <= tensor.storage.size * tensor.storage.element.itemsize
 

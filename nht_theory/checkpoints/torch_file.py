@@ -12,7 +12,7 @@ from typing import Any
 from nht_theory.checkpoints.mapped_file import MappedFile
 from nht_theory.checkpoints.pickle_machine import PickleMachine
 from nht_theory.checkpoints.pickle_policy import refuse_dangerous
-from nht_theory.checkpoints.stored_tensor import Piece, StoredTensor
+from nht_theory.checkpoints.stored_tensor import Piece, StoredTensor, is_contiguous
 from nht_theory.checkpoints.torch_calls import (
     StorageReference,
     TensorReference,
@@ -75,7 +75,8 @@ class TorchFile:
                 remedy=_DAMAGED,
             )
         start = offset + tensor.offset * tensor.element.itemsize
-        piece = Piece(self.file, start, tensor.shape, tensor.strides)
+        strides = None if is_contiguous(tensor.shape, tensor.strides) else tensor.strides
+        piece = Piece(self.file, start, tensor.shape, strides)
         return StoredTensor(name, tensor.shape, tensor.element, (piece,), tensor.storage.key)
 
     def _note_symbol(self, symbol: Any) -> None:
