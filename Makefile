@@ -36,8 +36,9 @@ $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit("nht needs Python 3.11 or later; found %s at %s: call make PYTHON=/path/to/python3.11" % (sys.version.split()[0], sys.executable) if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
+# Byte-compiling all of torch costs a minute; Python compiles what the demo imports.
 $(VENV)/.installed-train: $(BIN)/pip pyproject.toml
-	$(BIN)/pip install -e '.[train]'
+	$(BIN)/pip install --no-compile -e '.[train]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(BIN)/pip pyproject.toml
