@@ -43,6 +43,13 @@ def test_float32_within_1e_7_and_exact_within_1e_12(kind):
     assert sum_of_squares(values, exact=True)[0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_constants_whose_rounding_never_averages_out():
+    """Within a row of one constant every rounding goes the same way: float64 must take over."""
+    for constant in np.random.default_rng(1).uniform(0.5, 1, 60):
+        values = np.full(100 * ROW, constant, dtype=np.float32)
+        assert sum_of_squares(values)[0] == pytest.approx(reference(values), rel=1e-7)
+
+
 def test_not_finite_elements_are_counted_and_show():
     values = np.ones(3 * WINDOW // 2, dtype=np.float32)
     values[[5, WINDOW + 1]] = np.nan, np.inf
