@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nht_theory.conventions import OptimizerKind
+from nht_theory.conventions import OptimizerKind, ScheduleKind
 from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.estimators.norms import usable
 from nht_theory.forecasting.calibration import Observation
@@ -16,11 +16,14 @@ from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.small_sample import SmallSampleLaw
 from nht_theory.forecasting.steps_ahead import StepsAhead
 from nht_theory.runs import columns
+from nht_theory.runs.run import Run
 
 SCALE_INVARIANT = "scale_invariant"
 """Name of the group of weights before a normalisation layer, where it is logged."""
 
 
+STEADY_SCHEDULES = (None, ScheduleKind.CONSTANT, ScheduleKind.LINEAR_WARMUP)
+"""Schedules under which steps measure the regularisation clock, once warm-up is over."""
 GROWTH = 0.05
 """Rise of ln V since memorisation beyond which a run is not one whose norm falls."""
 
@@ -79,26 +82,37 @@ def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook 
 
 def law_objection(target: Observation, earlier: EarlierRuns) -> str:
     """Why the law may not be claimed for a run before anything is fitted; empty when it may."""
-    run, lawful = target.run, earlier.lawfulness.lawful
+    own = _own_objection(target)
+    if own:
+        return own
+    lawful, lawless = earlier.lawfulness.lawful, earlier.lawfulness.lawless
+    if len(lawful) < MINIMUM_LAW:
+        broke = f"; {len(lawless)} are of configurations that broke it" if lawless else ""
+        return f"{len(lawful)} earlier runs obeyed the law, {MINIMUM_LAW} are needed{broke}"
+    return _too_unfamiliar(target, earlier) or earlier.lawfulness.objection(
+        target.settings, target.configuration
+    )
+
+
+def _own_objection(target: Observation) -> str:
+    """What the run itself holds against the law; empty when nothing."""
+    schedule = target.run.hyperparameters.schedule
     if target.memorization_time is not None and target.squared_norm_memorization is None:
         return "the run logs no squared norm at memorisation"
     if target.decay_rate is None:
         return "the run's settings give no pure-decay rate (learning rate, weight decay, form)"
-    if len(lawful) < MINIMUM_LAW:
-        told = len(earlier.lawfulness.lawless)
-        broke = f"; {told} are of configurations that broke the law" if told else ""
-        return f"{len(lawful)} earlier runs obeyed the law, {MINIMUM_LAW} are needed{broke}"
-    unfamiliar = _too_unfamiliar(target, earlier)
-    if unfamiliar:
-        return unfamiliar
-    if run.has(columns.of_group(columns.SQUARED_NORM, SCALE_INVARIANT)):
-        share = _last_share(target)
-        if share > 0.5:
-            return (
-                f"weights before a normalisation layer carry {share:.0%} of V: their norm does "
-                "not bear on the function"
-            )
-    return earlier.lawfulness.objection(target.settings, target.configuration)
+    if schedule not in STEADY_SCHEDULES:
+        return (
+            f"the learning rate follows a {schedule} schedule, under which the clock does not run "
+            "evenly"
+        )
+    share = _scale_invariant_share(target.run)
+    if share > 0.5:
+        return (
+            f"weights before a normalisation layer carry {share:.0%} of V: their norm does not "
+            "bear on the function"
+        )
+    return ""
 
 
 def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
@@ -253,9 +267,12 @@ def _outside(target: Observation, earlier: EarlierRuns) -> str:
     return ""
 
 
-def _last_share(target: Observation) -> float:
-    group = target.run.column(columns.of_group(columns.SQUARED_NORM, SCALE_INVARIANT))
-    share = group / target.run.squared_norm
+def _scale_invariant_share(run: Run) -> float:
+    """Share of V that weights before a normalisation layer carry; 0 where it is not logged."""
+    column = columns.of_group(columns.SQUARED_NORM, SCALE_INVARIANT)
+    if not run.has(column, columns.SQUARED_NORM):
+        return 0.0
+    share = run.column(column) / run.squared_norm
     known = share[np.isfinite(share)]
     return float(known[-1]) if known.size else 0.0
 

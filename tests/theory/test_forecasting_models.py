@@ -235,6 +235,38 @@ def test_a_plan_says_regime_budget_and_the_best_weight_decay() -> None:
     assert strong.regime is Regime.STRONG
 
 
+def objections(run: Run, earlier: Study) -> str:
+    made = forecast_run(run, earlier)
+    assert made.basis is not Basis.LAW
+    return made.reason
+
+
+def test_what_keeps_the_law_from_being_claimed() -> None:
+    earlier = study(family(2, noise=0.05))
+    known = power_run(0.3, seed=40)
+    known = known.until(int(known.steps[known.steps >= 500][0]))
+
+    def changed(chosen: Hyperparameters, **columns: np.ndarray) -> Run:
+        parts = {**_parts(known), "values": {**known.values, **columns}, "hyperparameters": chosen}
+        return Run(**parts)
+
+    plain = Hyperparameters("adamw", 1e-3, 0.3)
+    assert forecast_run(changed(plain), earlier).basis is Basis.LAW
+    cosine = Hyperparameters("adamw", 1e-3, 0.3, schedule="cosine")
+    rate = {"learning_rate": np.full(len(known), 1e-3)}
+    assert "cosine schedule" in objections(changed(cosine, **rate), earlier)
+    huge = Hyperparameters("adamw", 1e-3, 0.3, parameter_count=10**7)
+    assert "blocked by the noise floor" in objections(changed(huge), earlier)
+    carried = {"squared_norm/scale_invariant": 0.9 * known.squared_norm}
+    assert "carry 90% of V" in objections(changed(plain, **carried), earlier)
+    growing = known.squared_norm * np.where(known.steps > 400, 1.3, 1.0)
+    assert "has grown since memorisation" in objections(
+        changed(plain, squared_norm=growing), earlier
+    )
+    low = {"squared_norm": 0.1 * known.squared_norm}
+    assert "is not above V_star" in objections(changed(plain, **low), earlier)
+
+
 def test_settings_that_one_side_does_not_state_widen_the_interval() -> None:
     runs = family(2, noise=0.05)
     stated = [
