@@ -117,7 +117,8 @@ def _train(config: Path, pilot: PilotRun, seed: int, place: Path, steps: int, bu
 
 
 def train_until_switch(config: Path, overrides: Sequence[str], place: Path) -> None:
-    """Train a run in a process of its own and end it once it has generalised.
+    """Train a run in a process of its own, from where it stands if it was begun before, and end
+    it once it has generalised.
 
     Raises:
         InputError: training is not installed, or wrote nothing.
@@ -135,8 +136,10 @@ def train_until_switch(config: Path, overrides: Sequence[str], place: Path) -> N
 def _start(config: Path, overrides: Sequence[str], place: Path) -> subprocess.Popen[str]:
     if find_spec(TRAINER) is None:
         raise InputError("training is not installed", remedy="pip install 'nht[train]'")
+    resume = ["--resume"] if (place / RUN_FILE).exists() else []
+    command = [sys.executable, "-m", TRAINER, "train", str(config), *overrides, *resume]
     return subprocess.Popen(
-        [sys.executable, "-m", TRAINER, "train", str(config), *overrides, "-o", str(place)],
+        [*command, "-o", str(place)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
