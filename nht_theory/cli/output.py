@@ -117,9 +117,10 @@ def _plain_progress() -> Report:
     tenths: dict[str, int] = {}
 
     def write(what: str, done: int, total: int) -> None:
-        tenth = 10 * done // total if total else 10
-        if total > 10 and tenths.get(what) != tenth:
-            tenths[what] = tenth
+        # "judging P1" and "judging P2" are parts of one activity.
+        activity, tenth = what.partition(" ")[0], 10 * done // total if total else 10
+        if total > 10 and tenths.get(activity) != tenth:
+            tenths[activity] = tenth
             print(f"{what} {done}/{total}", file=sys.stderr)
 
     return write

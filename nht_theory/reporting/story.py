@@ -44,20 +44,23 @@ def _when(content: ReportContent) -> Answer:
     if not estimates:
         return Answer(question, "No run was read", ("What was left out is listed below.",))
     delays = [e.delay for e in estimates if e.delay is not None]
-    switched = sum(e.generalization_step is not None for e in estimates)
+    logged = [e for e in estimates if e.generalization is not None]
+    if not logged:
+        said = f"{plural(len(estimates), 'run')} with norms but without a held-out accuracy."
+        return Answer(question, "No accuracy is logged: only norms can be judged", (said,))
+    switched = sum(not e.censored for e in logged)
     memorized = sum(e.memorization_step is not None for e in estimates)
-    unlogged = sum(e.generalization is None for e in estimates)
     sentences = [
         f"{memorized} of {plural(len(estimates), 'run')} memorised; {switched} generalised; "
-        f"{len(estimates) - switched} had not when last seen (censored, and counted as such)."
+        f"{len(logged) - switched} had not when last seen (censored, and counted as such)."
     ]
-    if unlogged:
-        sentences.append(f"{plural(unlogged, 'run')} of these log no held-out accuracy.")
+    if len(logged) < len(estimates):
+        sentences.append(f"Without a held-out accuracy: {len(estimates) - len(logged)}.")
     sentences += _forecast_sentences(content.forecasts)
     if content.forecasts_note:
         sentences.append(content.forecasts_note)
     if not delays:
-        headline = f"{switched} of {len(estimates)} switched; no delay could be measured"
+        headline = f"{switched} of {len(logged)} switched; no delay could be measured"
         return Answer(question, headline, tuple(sentences))
     low, middle, high = np.quantile(delays, [0.25, 0.5, 0.75])
     headline = f"{middle:,.0f} steps after memorising (median of {len(delays)})"

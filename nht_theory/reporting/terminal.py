@@ -24,7 +24,9 @@ COLOUR = {
 }
 MOST_RUNS = 12
 """Runs shown one by one; more are shown by category."""
-MOST_LEFT_OUT = 5
+MOST_LEFT_OUT = 3
+OTHER_COLUMNS = 100
+"""Width of the verdict table without what decided."""
 
 
 def print_story(content: ReportContent, console: Console) -> None:
@@ -35,13 +37,14 @@ def print_story(content: ReportContent, console: Console) -> None:
         for sentence in answer.sentences:
             console.print(Text(f"  {sentence}"))
     if content.judged:
-        console.print(verdict_table(content))
+        console.print(verdict_table(content, console.width))
     if content.estimated.estimates:
         few = len(content.estimated.estimates) <= MOST_RUNS
         console.print(_runs(content) if few else _categories(content))
     _print_left_out(content, console)
-    for note in content.estimated.study.notes:
-        console.print(Text(f"Note: {note}"))
+    notes = content.estimated.study.notes
+    if notes:
+        console.print(Text(f"Read as: {'; '.join(notes)}"))
 
 
 def _table(headers: Sequence[str], numeric: Sequence[str] = ()) -> Table:
@@ -52,19 +55,23 @@ def _table(headers: Sequence[str], numeric: Sequence[str] = ()) -> Table:
     return table
 
 
-def verdict_table(content: ReportContent) -> Table:
-    """One row a claim that could be judged: verdict, effect, p, n and the rule that decided."""
-    table = _table(("claim", "verdict", "effect", "p (Holm)", "n", "rule"), ("p (Holm)", "n"))
+def verdict_table(content: ReportContent, width: int) -> Table:
+    """One line a claim that could be judged: verdict, effect, p, n and what decided, as far as
+    ``width`` goes; the report and --json hold the whole sentence."""
+    left = width - OTHER_COLUMNS
+    headers = ("claim", "verdict", "effect", "p (Holm)", "n", *(["decided by"] if left > 0 else []))
+    table = _table(headers, headers[3:5])
     for own in content.judged:
         p = own.p_value if own.holm_p_value is None else own.holm_p_value
         censored = f" ({own.n_censored} cens.)" if own.n_censored else ""
+        rule = own.rule if len(own.rule) <= left else f"{own.rule[: left - 1]}…"
         table.add_row(
             Text(own.prediction),
             Text(own.verdict.value, style=COLOUR[own.verdict]),
             Text(effect(own, named=False) or "–"),
             "–" if p is None else f"{p:.2g}",
             f"{own.n}{censored}",
-            Text(own.rule),
+            *([Text(rule)] if left > 0 else []),
         )
     return table
 
