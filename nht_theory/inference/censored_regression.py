@@ -299,8 +299,12 @@ def _maximise(model: LocationScaleModel, starts: list[Vector]) -> Vector:
     for start in starts:
         for scale in (model.residual_scale(start), 1.0):
             solution = model.climb(np.append(start, math.log(scale)))
+            hessian = None if solution is None else model.hessian(solution)
+            if solution is None or hessian is None or not np.isfinite(hessian).all():
+                last = "the likelihood's curvature is not finite where the climb went"
+                continue
             gradient = float(np.abs(model.score(solution)).max()) / n
-            curvature = np.linalg.eigvalsh(-model.hessian(solution)) / n
+            curvature = np.linalg.eigvalsh(-hessian) / n
             if solution[-1] < math.log(SMALLEST_SCALE):
                 last = f"the scale tends to zero ({math.exp(solution[-1]):.1g})"
             elif gradient < GRADIENT_TOLERANCE and curvature[0] > FLAT:

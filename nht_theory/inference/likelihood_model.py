@@ -109,23 +109,29 @@ class LocationScaleModel(GenericLikelihoodModel):  # type: ignore[misc]
         mu = (predictor if self.link is Link.LOG else np.log(predictor)) + self.offset
         return max(0.02, float(np.std(np.log(self.times.representative()) - mu)))
 
-    def climb(self, start: Vector) -> Vector:
-        """Parameters after a trust-region climb of the log-likelihood; judge them by the score."""
+    def climb(self, start: Vector) -> Vector | None:
+        """Parameters after a trust-region climb of the log-likelihood; judge them by the score.
+
+        None where the climb leaves the region in which the likelihood's curvature is finite.
+        """
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             # The caller judges the point reached by its score and curvature.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", HessianInversionWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
             warnings.filterwarnings("ignore", "df_model", UserWarning)
-            fitted = self.fit(
-                start_params=start,
-                method="minimize",
-                min_method="trust-exact",
-                maxiter=300,
-                gtol=1e-9,
-                disp=0,
-                skip_hessian=True,
-            )
+            try:
+                fitted = self.fit(
+                    start_params=start,
+                    method="minimize",
+                    min_method="trust-exact",
+                    maxiter=300,
+                    gtol=1e-9,
+                    disp=0,
+                    skip_hessian=True,
+                )
+            except (ValueError, np.linalg.LinAlgError):  # scipy's word for a Hessian not finite
+                return None
         return np.asarray(fitted.params, dtype=np.float64)
 
     def _location(self, params: Vector) -> Vector | None:
