@@ -265,3 +265,16 @@ def test_one_event_is_too_few() -> None:
     times = CensoredTimes.right_censored([1, 2, 3], [True, False, False])
     with pytest.raises(DomainError, match="1 of 3"):
         fit_censored_regression(times, np.ones((3, 1)), ["constant"])
+
+
+@pytest.mark.parametrize("distribution", list(Distribution))
+def test_a_climb_into_non_finite_curvature_is_a_failed_start(distribution: Distribution) -> None:
+    times = CensoredTimes.right_censored([10.0, 20.0, 40.0], [True, True, True])
+    design = np.ones((3, 1))
+    model = LocationScaleModel(times, design, np.zeros(3), distribution, Link.LOG)
+    assert model.climb(np.array([0.0, -1000.0])) is None  # sigma is zero in floating point
+    reached = model.climb(np.array([3.0, 0.0]))
+    assert reached is not None
+    if distribution is Distribution.LOG_NORMAL:  # least squares on the logarithm
+        logs = np.log([10.0, 20.0, 40.0])
+        assert reached == pytest.approx([logs.mean(), np.log(logs.std())], abs=1e-6)
