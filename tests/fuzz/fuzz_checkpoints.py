@@ -136,6 +136,13 @@ def seeds() -> list[bytes]:
     return found
 
 
+def listen() -> None:
+    """From now on :func:`one_input` raises where something from a file would be executed."""
+    for seed in seeds():  # what is imported late is imported before events are watched
+        one_input(seed)
+    sys.addaudithook(_audit)
+
+
 def main() -> None:
     """Run atheris on the target, the seeds first."""
     import atheris
@@ -146,9 +153,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["nht_theory.checkpoints"]):
         import nht_theory.checkpoints.contents
         import nht_theory.checkpoints.norms  # noqa: F401
-    for seed in seeds():  # what is imported late is imported before events are watched
-        one_input(seed)
-    sys.addaudithook(_audit)
+    listen()
     atheris.Setup([*sys.argv, str(corpus)], one_input)
     atheris.Fuzz()
 

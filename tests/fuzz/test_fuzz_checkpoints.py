@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ _SPEC = importlib.util.spec_from_file_location(
 fuzz = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(fuzz)
 SEEDS = fuzz.seeds()
+fuzz.listen()
 
 
 @st.composite
@@ -55,3 +57,11 @@ def test_mutated_files_are_read_or_refused(data):
 @settings(max_examples=200, deadline=5000, derandomize=True)
 def test_arbitrary_bytes_are_read_or_refused(kind, data):
     fuzz.one_input(bytes([kind]) + data)
+
+
+def test_the_target_would_hear_an_execution(monkeypatch, tmp_path):
+    monkeypatch.setattr(fuzz, "_armed", True)
+    with pytest.raises(fuzz.ForbiddenEventError):
+        os.system(f"touch {tmp_path / 'ran'}")
+    monkeypatch.setattr(fuzz, "_armed", False)
+    assert not (tmp_path / "ran").exists()
