@@ -132,6 +132,13 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Start failed runs once more.")
     ] = False,
+    register: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Record this file's hash and the time before the first run (repeatable): a"
+            " forecast to be scored later."
+        ),
+    ] = None,
 ) -> int:
     """Train every run of a study; finished ones are skipped, so it can be started again.
 
@@ -148,6 +155,7 @@ def sweep(
         workers=workers,
         executor=executor.value,
         retry_failed=retry_failed,
+        registered=tuple(register or ()),
     )
     print(outcome(runs, directory))
     if not complete:

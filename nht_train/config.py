@@ -74,6 +74,9 @@ class TrainConfig(_Closed):
     steps: int = Field(default=4000, ge=0)
     batch_size: int = Field(default=512, ge=1)
     evaluate_every: int = Field(default=200, ge=1)
+    # Steps trained on after the held-out accuracy first passes the threshold (rounded up to an
+    # evaluation); None trains all the steps.
+    steps_after_generalization: int | None = Field(default=None, ge=0)
     intervention: Interventions = Interventions()
     checkpoints: Checkpoints = Checkpoints()
     runtime: Runtime = Runtime()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nht_theory.conventions import DEFAULT_THRESHOLDS
 from nht_theory.errors import InputError, NhtError
 from nht_theory.runs import columns
 from nht_theory.runs.run_format import RunState, StatusDocument
@@ -136,6 +137,7 @@ class Loop:
     Attributes:
         setup, writer, progress: of the run.
         step: optimiser steps done.
+        generalized_at: the first evaluated step past the thresholds, or None so far.
         status: how the run stands, as last written.
         error: why it failed, or None.
     """
@@ -149,6 +151,7 @@ class Loop:
         self.checkpointed = checkpoint_steps(config.steps, config.checkpoints)
         self.device = torch.device(config.runtime.device)
         self.step = 0
+        self.generalized_at: int | None = None
         self.saved_at = time.monotonic()
         self.error: TrainingError | None = None
         self.status = StatusDocument(state=RunState.RUNNING, step=0, total_steps=config.steps)
@@ -178,7 +181,7 @@ class Loop:
         self.status = self.writer.status(RunState.RUNNING, self.step)
         if self.writer.state is None:
             self._after_step()
-        if self.step >= self.setup.config.steps:
+        if self._complete:
             self._end(RunState.FINISHED)
 
     def _advance(self, loss: Tensor) -> None:
@@ -189,10 +192,24 @@ class Loop:
         self.setup.optimizer.step()
         self.step = ahead
         self._after_step()
-        if self.step >= self.setup.config.steps:
+        if self._complete:
             self._end(RunState.FINISHED)
 
+    @property
+    def _complete(self) -> bool:
+        """Whether the steps are done, or those asked for after generalisation."""
+        config, generalized = self.setup.config, self.generalized_at
+        more = config.steps_after_generalization
+        return self.step >= config.steps or (
+            more is not None
+            and generalized is not None
+            and self.step >= generalized + more
+            and self.step in self.evaluated
+        )
+
     def _end(self, state: RunState) -> None:
+        if state is RunState.FINISHED and self.checkpointed and self.step not in self.checkpointed:
+            self.writer.save_parameters(self.step, self.setup.model)
         self._save_state()
         self.writer.log.close()
         self.status = self.writer.status(state, self.step)
@@ -240,6 +257,8 @@ class Loop:
             row = self._evaluate()
             self.writer.log.append(row)
             self.progress.evaluated(row)
+            if self.generalized_at is None and _generalized(row):
+                self.generalized_at = self.step
             interval = self.setup.config.checkpoints.resume_every_seconds
             if time.monotonic() - self.saved_at >= interval:
                 self._save_state()
@@ -278,6 +297,7 @@ class Loop:
         self.writer.save_state(
             {
                 "step": self.step,
+                "generalized_at": self.generalized_at,
                 "model": model,
                 "optimizer": [part.state_dict() for part in setup.optimizer.parts],
                 "batches": setup.task.batches.state(),
@@ -289,8 +309,17 @@ class Loop:
     def _restore(self, state: dict[str, Any]) -> None:
         setup = self.setup
         self.step = setup.monitor.step = state["step"]
+        self.generalized_at = state["generalized_at"]
         setup.model.load_state_dict(state["model"])
         for part, saved in zip(setup.optimizer.parts, state["optimizer"], strict=True):
             part.load_state_dict(saved)
         setup.task.batches.restore(state["batches"])
         torch.set_rng_state(state["torch_generator"])
+
+
+def _generalized(row: Mapping[str, float | int]) -> bool:
+    """Whether an evaluation passes both thresholds by which runs are read."""
+    return (
+        row.get(columns.TRAIN_ACCURACY, 0.0) >= DEFAULT_THRESHOLDS.train_accuracy
+        and row.get(columns.HELDOUT_ACCURACY, 0.0) >= DEFAULT_THRESHOLDS.heldout_accuracy
+    )

@@ -35,6 +35,8 @@ FORMAT_VERSION = 1
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.jsonl"
 STATUS_FILE = "status.json"
+REGISTRATION_FILE = ".registered.jsonl"
+"""In a study directory: what was written before the first run, and when."""
 CHECKPOINT_DIRECTORY = "checkpoints"
 LATEST_DIRECTORY = "latest"
 

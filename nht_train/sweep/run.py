@@ -8,6 +8,7 @@ from typing import Literal
 from nht_theory.errors import InputError
 from nht_train.sweep.board import counts, for_this_output
 from nht_train.sweep.local import LocalSweep, available_cores
+from nht_train.sweep.registration import register
 from nht_train.sweep.slurm import SlurmSweep
 from nht_train.sweep.state import RunView, Standing, views
 from nht_train.sweep.study_file import read_study
@@ -23,6 +24,7 @@ def sweep(
     workers: int | None = None,
     executor: Executor = "local",
     retry_failed: bool = False,
+    registered: tuple[Path, ...] = (),
 ) -> tuple[bool, list[RunView], Path]:
     """Train every run of a study that is not finished.
 
@@ -33,16 +35,19 @@ def sweep(
         workers: processes at the same time; one a core when None.
         executor: this machine or Slurm.
         retry_failed: start failed runs once more.
+        registered: files (forecasts) whose hash and time are recorded before the first run.
 
     Returns:
         Whether it went to its end, how each run stands, and the study directory.
 
     Raises:
-        InputError: the study file or one of its runs is refused.
+        InputError: the study file or one of its runs is refused, or a file is to be registered
+            after a run began.
     """
     study, planned = read_study(study_file, overrides)
     directory = directory or Path("studies") / study.name
     directory.mkdir(parents=True, exist_ok=True)
+    register(registered, views(planned, directory), directory)
     if executor == "slurm":
         runner: LocalSweep | SlurmSweep = SlurmSweep(
             planned, directory, study.slurm, retry_failed=retry_failed

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from nht_theory.errors import InputError
-from nht_theory.runs.run_format import RunState, read_status
+from nht_theory.runs.run_format import REGISTRATION_FILE, RunState, read_status
 from nht_train.lock import RunLock, is_locked
 from nht_train.sweep.local import LocalSweep
 from nht_train.sweep.run import outcome, sweep
@@ -266,3 +269,20 @@ def test_slurm_gives_the_same_metrics_though_a_task_is_lost(
         status = read_status(out / name)
         assert status is not None
         assert status.state is RunState.FINISHED
+
+
+def test_a_forecast_is_registered_before_the_first_run_and_never_after(tmp_path: Path) -> None:
+    study, directory = _study(tmp_path, steps=20), tmp_path / "runs"
+    forecast = tmp_path / "forecasts.json"
+    forecast.write_text('{"median": 600}')
+    for _ in range(2):  # started again, it is registered once
+        assert sweep(study, directory, workers=1, registered=(forecast,))[0]
+    (line,) = (directory / REGISTRATION_FILE).read_text().splitlines()
+    record = json.loads(line)
+    assert record["sha256"] == hashlib.sha256(b'{"median": 600}').hexdigest()
+    first = min((directory / run).stat().st_ctime for run in os.listdir(directory) if "seed" in run)
+    assert datetime.fromisoformat(record["registered"]).timestamp() <= first + 1
+
+    forecast.write_text('{"median": 640}')  # wiser after the event
+    with pytest.raises(InputError, match="4 of them have begun"):
+        sweep(study, directory, workers=1, registered=(forecast,))

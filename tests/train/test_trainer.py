@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import multiprocessing
@@ -16,8 +17,10 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
+from nht_theory.conventions import DEFAULT_THRESHOLDS
 from nht_theory.errors import InputError
 from nht_theory.runs.run_format import RunState, read_run, read_status
+from nht_train import trainer
 from nht_train.config import TrainConfig
 from nht_train.progress import Silent
 from nht_train.trainer import TrainingError, train
@@ -309,3 +312,29 @@ def test_bfloat16_follows_float32(finished: Path, tmp_path: Path) -> None:
     for ours, exact in zip(metrics(tmp_path / "run"), metrics(finished), strict=False):
         assert ours["train_loss"] == pytest.approx(exact["train_loss"], rel=0.02)
         assert ours["squared_norm"] == pytest.approx(exact["squared_norm"], rel=1e-3)
+
+
+def test_a_run_ends_the_asked_steps_after_generalising_also_when_stopped_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A threshold that the small run passes at once, so that the stop is what is tested.
+    low = dataclasses.replace(DEFAULT_THRESHOLDS, train_accuracy=0.0, heldout_accuracy=0.0)
+    monkeypatch.setattr(trainer, "DEFAULT_THRESHOLDS", low)
+    config = small(steps_after_generalization=25)
+    assert train(config, tmp_path / "whole").state is RunState.FINISHED
+    status = read_status(tmp_path / "whole")
+    assert (status.step, status.total_steps) == (30, 120)  # the first evaluation from 25 on
+    assert (tmp_path / "whole" / "checkpoints" / "step_00000030.safetensors").exists()
+
+    stopped = tmp_path / "stopped"
+    assert (
+        train(config, stopped, progress=SignalAt(12, signal.SIGTERM)).state is RunState.INTERRUPTED
+    )
+    assert train(config, stopped, resume=True).state is RunState.FINISHED
+    assert metrics(stopped) == metrics(tmp_path / "whole")
+
+
+def test_a_run_that_does_not_generalise_trains_all_its_steps(tmp_path: Path) -> None:
+    config = small(steps=40, steps_after_generalization=0)
+    train(config, tmp_path / "run")
+    assert read_status(tmp_path / "run").step == 40
