@@ -1,8 +1,8 @@
 """Small image sets made here, in exactly the layouts of the originals.
 
-They let every path be run without the originals, with the shortcut's strength and the visibility
-of the true signal under control. A picture is a noisy background whose tint is the spurious
-attribute, and a pattern of stripes whose direction is the target.
+They let every path be run without the originals, with the shortcut's strength, the visibility of
+the true signal and the separation of the two under control. A picture is a noisy background whose
+tint is the spurious attribute, and a pattern of stripes whose direction is the target.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def stripes_on_tint(
     size: int,
     contrast: float,
     tint: float,
+    separation: float = 1.0,
     generator: np.random.Generator,
 ) -> Images:
     """Pictures whose stripes tell the target and whose tint tells the attribute.
@@ -78,7 +79,11 @@ def stripes_on_tint(
         size: height and width in pixels.
         contrast: amplitude of the stripes beside noise of standard deviation 20; small values
             make the target hard to see.
-        tint: amplitude of the background colour; 0 hides the attribute.
+        tint: amplitude of the attribute's colour; 0 hides the attribute.
+        separation: share of the colour that lies evenly on the background; the rest colours the
+            stripes, at the same root mean square. At 1 target and attribute are different
+            patterns; at 0 the attribute is seen in nothing but the colour of the pattern that
+            tells the target.
         generator: of phases and noise.
 
     Example:
@@ -96,8 +101,9 @@ def stripes_on_tint(
     rows = np.broadcast_to(wave[:, :, None], (count, size, size))
     along = np.where(target[:, None, None] == 0, rows, rows.transpose(0, 2, 1))
     pictures = 110 + contrast * along[..., None] + generator.normal(0, 20, (count, size, size, 3))
-    pictures[..., 1] += tint * (attribute == 0)[:, None, None]
-    pictures[..., 2] += tint * (attribute == 1)[:, None, None]
+    colour = tint * (separation + (1 - separation) * np.sqrt(2) * along)
+    pictures[..., 1] += colour * (attribute == 0)[:, None, None]
+    pictures[..., 2] += colour * (attribute == 1)[:, None, None]
     return np.clip(np.round(pictures), 0, 255).astype(np.uint8)
 
 
@@ -110,6 +116,7 @@ def write_spurious_set(
     size: int = 16,
     contrast: float = 40.0,
     tint: float = 60.0,
+    separation: float = 1.0,
     seed: int = 0,
     line_end: str = "\n",
 ) -> None:
@@ -122,7 +129,7 @@ def write_spurious_set(
         correlation: share of training images whose attribute equals the target; one half in the
             other splits, as in Waterbirds.
         size: of the square images, in pixels.
-        contrast, tint: as in :func:`stripes_on_tint`.
+        contrast, tint, separation: as in :func:`stripes_on_tint`.
         seed: of every draw.
         line_end: of the text files (``\\r\\n`` occurs in public copies).
     """
@@ -132,7 +139,13 @@ def write_spurious_set(
     agree = generator.random(len(split)) < np.where(split == Split.TRAIN, correlation, 0.5)
     attribute = np.where(agree, target, 1 - target)
     images = stripes_on_tint(
-        target, attribute, size=size, contrast=contrast, tint=tint, generator=generator
+        target,
+        attribute,
+        size=size,
+        contrast=contrast,
+        tint=tint,
+        separation=separation,
+        generator=generator,
     )
     if layout is Layout.WATERBIRDS:
         root = folder / WATERBIRDS_FOLDER

@@ -32,7 +32,8 @@ def waterbirds(*, path: str, image_size: Size = 224, batch_size: int, seed: int)
     Raises:
         InputError: the layout is not complete; file, line and key are named.
     """
-    return _task("waterbirds", read_spurious_set(Path(path)), image_size, batch_size, seed)
+    table = read_spurious_set(Path(path))
+    return _task("waterbirds", table, Path(path).name, image_size, batch_size, seed)
 
 
 def celeba(
@@ -57,10 +58,12 @@ def celeba(
         InputError: the layout is not complete; file, line and key are named.
     """
     table = read_spurious_set(Path(path), target=target, attribute=attribute)
-    return _task("celeba", table, image_size, batch_size, seed)
+    return _task("celeba", table, Path(path).name, image_size, batch_size, seed)
 
 
-def _task(name: str, table: SpuriousTable, image_size: int, batch_size: int, seed: int) -> Task:
+def _task(
+    name: str, table: SpuriousTable, folder: str, image_size: int, batch_size: int, seed: int
+) -> Task:
     def labelled(split: Split) -> LabelledImages:
         images = read_images(table.paths(split), image_size)
         return LabelledImages(images, table.target[table.split == split])
@@ -99,6 +102,7 @@ def _task(name: str, table: SpuriousTable, image_size: int, batch_size: int, see
         model_arguments={"classes": 2},
         data_hash=data_hash(train.images, train.labels, test.images, test.labels, groups),
         facts={
+            "data_set": folder,  # variants of a set are not replicates of one another
             "layout": str(table.layout),
             "image_size": image_size,
             "target": table.target_name,

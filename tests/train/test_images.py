@@ -303,3 +303,28 @@ def test_stripes_and_tint_are_independent_signals() -> None:
     assert ((along_columns > along_rows) == (target == 1)).all()
     blue_minus_green = (images[..., 2] - images[..., 1]).mean(axis=(1, 2))
     assert ((blue_minus_green > 0) == [False, True, False, True]).all()
+
+
+@pytest.mark.parametrize("separation", [1.0, 0.5, 0.0])
+def test_separation_moves_the_colour_from_the_background_into_the_stripes(
+    separation: float,
+) -> None:
+    count, tint = 400, 40.0
+    labels = np.zeros(count, dtype=np.int64)
+    images = stripes_on_tint(
+        labels,
+        labels,
+        size=16,
+        contrast=0.0,
+        tint=tint,
+        separation=separation,
+        generator=np.random.default_rng(0),
+    ).astype(float)
+    even = images[..., 1].mean() - images[..., 0].mean()
+    assert even == pytest.approx(separation * tint, abs=0.5)
+    # The rest varies along the rows' direction only, with the same root mean square.
+    rows = images[..., 1].mean(axis=2) - images[..., 1].mean(axis=(1, 2))[:, None]
+    noise = 20.0**2 / 16
+    assert rows.var() - noise == pytest.approx(((1 - separation) * tint) ** 2, abs=25)
+    across = images[..., 1].mean(axis=1)
+    assert across.var(axis=1).mean() < 2 * noise
