@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.directory_units import Unit, find_units, unit_of_file
 from nht_theory.checkpoints.file_names import EPOCH, NUMBER, STEP, NameNumber, read_name
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.left_out import LeftOut, refused
 from nht_theory.errors import InputError
 
 STORED = "stored inside"
@@ -41,7 +41,8 @@ class CheckpointSeries:
         directory: of the run.
         checkpoints: in order of step.
         unit: ``step``, ``epoch``, or ``number`` where neither is known.
-        left_out: files that look like checkpoints and are not read, each with the reason.
+        left_out: files that look like checkpoints and are not read, named from ``directory``,
+            each with the reason.
         notes: conflicts between names and contents, and how they were settled.
     """
 
@@ -83,6 +84,29 @@ def discover(path: str | PathLike[str]) -> tuple[CheckpointSeries, ...]:
         >>> [checkpoint.step for checkpoint in discover(folder)[0].checkpoints]
         [200, 1000]
     """
+    found, left_out = find_series(path)
+    if not found:
+        raise InputError(
+            "no readable checkpoint" + _first_reasons(left_out),
+            source=path,
+            remedy="give a directory of .safetensors, .pt, .pth, .bin or .ckpt files",
+        )
+    first = replace(found[0], left_out=(*found[0].left_out, *left_out))
+    return (first, *found[1:])
+
+
+def find_series(
+    path: str | PathLike[str],
+) -> tuple[tuple[CheckpointSeries, ...], tuple[LeftOut, ...]]:
+    """What :func:`discover` finds, none included, and apart from it what belongs to no run.
+
+    Returns:
+        the series, and files left out that are in the directory of none of them, named from
+        ``path``.
+
+    Raises:
+        InputError: the path is absent.
+    """
     root = Path(path)
     if root.is_dir() and not (root / ".metadata").is_file():
         units, left_out = find_units(root)
@@ -96,30 +120,24 @@ def discover(path: str | PathLike[str]) -> tuple[CheckpointSeries, ...]:
             with open_checkpoint(unit.path) as contents:
                 stored = contents.step
         except InputError as error:
-            left_out.append(LeftOut(_name(unit.path, root), str(error)))
+            left_out.append(refused(_name(unit.path, root), unit.path, error))
             continue
         named = read_name(unit.label)
         groups.setdefault((unit.run, named.pattern), []).append(_Candidate(unit, named, stored))
     _join_timeless(groups)
-    if not groups:
-        raise InputError(
-            "no readable checkpoint" + _first_reasons(left_out),
-            source=root,
-            remedy="give a directory of .safetensors, .pt, .pth, .bin or .ckpt files",
-        )
     shown = {key: _series_name(key, root, groups) for key in groups}
     found = [
         _ordered(shown[key], key[0], candidates, root, left_out)
         for key, candidates in sorted(groups.items(), key=lambda item: shown[item[0]])
     ]
-    return _with_left_out(found, left_out, root)
+    return _with_left_out([series for series in found if series.checkpoints], left_out, root)
 
 
 def _name(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path != root and path.is_relative_to(root) else str(path)
 
 
-def _first_reasons(left_out: list[LeftOut]) -> str:
+def _first_reasons(left_out: Sequence[LeftOut]) -> str:
     shown = "; ".join(f"{entry.file}: {entry.reason}" for entry in left_out[:3])
     return f" (left out: {shown})" if shown else ""
 
@@ -197,16 +215,23 @@ def _step(candidate: _Candidate, unit: str) -> int | None:
 
 def _with_left_out(
     found: list[CheckpointSeries], left_out: list[LeftOut], root: Path
-) -> tuple[CheckpointSeries, ...]:
-    """Each entry goes to the run whose directory it is in, the rest to the first."""
+) -> tuple[tuple[CheckpointSeries, ...], tuple[LeftOut, ...]]:
+    """Each entry to the run whose directory it is in, and those that are in none."""
     shares: list[list[LeftOut]] = [[] for _ in found]
+    ownerless = []
     for entry in left_out:
         path = root / entry.file
         owners = [i for i, series in enumerate(found) if path.is_relative_to(series.directory)]
-        best = max(owners, key=lambda i: len(found[i].directory.parts), default=0)
-        shares[best].append(entry)
-    return tuple(
-        CheckpointSeries(s.name, s.directory, s.checkpoints, s.unit, tuple(extra), s.notes)
-        for s, extra in zip(found, shares, strict=True)
-        if s.checkpoints
+        best = max(owners, key=lambda i: len(found[i].directory.parts), default=None)
+        if best is None:
+            ownerless.append(entry)
+        else:
+            inside = path.relative_to(found[best].directory)
+            shares[best].append(replace(entry, file=inside.as_posix()))
+    return (
+        tuple(
+            replace(series, left_out=tuple(share))
+            for series, share in zip(found, shares, strict=True)
+        ),
+        tuple(ownerless),
     )

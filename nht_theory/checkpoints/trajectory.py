@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.groups import ParameterGroup, parameter_groups
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.left_out import LeftOut, refused
 from nht_theory.checkpoints.norms import Shape, SquaredNorms
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.checkpoints.progress import Report
@@ -124,7 +124,8 @@ def norm_trajectory(
     read: list[tuple[int, SquaredNorms]] = []
     for checkpoint, norms in zip(series.checkpoints, found, strict=True):
         if isinstance(norms, InputError):
-            left_out.append(LeftOut(_shown(checkpoint.path, series), str(norms)))
+            shown = _shown(checkpoint.path, series)
+            left_out.append(refused(shown, checkpoint.path, norms))
         else:
             read.append((checkpoint.step, norms))
     read = _with_separate_copies(read)

@@ -13,7 +13,7 @@ from nht_theory.checkpoints.directory_units import (
     INDEX_SUFFIXES,
     SUFFIXES,
 )
-from nht_theory.checkpoints.discovery import discover
+from nht_theory.checkpoints.discovery import find_series
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns, run_format
@@ -77,7 +77,9 @@ def plan_reading(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Re
         raise InputError(left_out[0].reason, source=source)
     logs = _distinct_names(_one_run_per_trainer(planned))
     weights = _plan_of_checkpoints(source, logs, left_out) if has_checkpoints else ()
-    return ReadPlan(source, (*logs, *weights), tuple(left_out))
+    settings = {path for series in weights for path in series.beside}
+    unused = (item for item in left_out if source / item.file not in settings)
+    return ReadPlan(source, (*logs, *weights), tuple(unused))
 
 
 def _plan_of_file(path: Path, options: ReadOptions) -> ReadPlan:
@@ -104,10 +106,12 @@ def _plan_of_checkpoints(
 ) -> tuple[PlannedFile, ...]:
     """The series of checkpoints below a path, but for those of run directories."""
     try:
-        found = discover(source)
+        found, of_no_run = find_series(source)
     except InputError as error:
         left_out.append(LeftOut(source.name, error.problem))
         return ()
+    known = {item.file for item in left_out}
+    left_out.extend(item for item in of_no_run if item.file not in known)
     own = {log.path for log in logs if log.reader is Reader.RUN_DIRECTORY}
     planned = []
     for series in found:

@@ -80,6 +80,8 @@ def read_header(path: Path) -> list[str]:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError("not text", source=path) from None
+    if "\0" in text:
+        raise InputError("not text (contains NUL bytes)", source=path)
     return [cell.strip() for cell in _rows(path, [text])[0]]
 
 
