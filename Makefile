@@ -29,6 +29,18 @@ docs: $(VENV)/.installed-docs
 bench: $(VENV)/.installed-dev
 	$(BIN)/pytest tests/benchmarks --benchmark-enable --benchmark-only --import-mode=importlib
 
+# make study NAME=weight_decay, or make study weight_decay; OPTIONS="--toy", "steps=200" and the like.
+STUDY := $(or $(NAME),$(if $(filter study,$(firstword $(MAKECMDGOALS))),$(wordlist 2,9,$(MAKECMDGOALS))))
+
+study: $(VENV)/.installed-train
+	$(BIN)/python -m validation.studies $(STUDY) --workers $(WORKERS) $(OPTIONS)
+
+ifneq ($(filter study,$(firstword $(MAKECMDGOALS))),)
+.PHONY: $(wordlist 2,9,$(MAKECMDGOALS))
+$(wordlist 2,9,$(MAKECMDGOALS)):
+	@:
+endif
+
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache
 
