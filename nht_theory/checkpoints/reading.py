@@ -29,7 +29,7 @@ def read_all(
 
     Threads suffice: numpy multiplies without holding the interpreter's lock.
     """
-    sizes = [_bytes_on_disk(path) for path in paths]
+    sizes = [bytes_on_disk(path) for path in paths]
     meter = Meter(progress, len(paths), sum(sizes))
     threads = workers or min(_MOST_WORKERS, _cores())
 
@@ -72,7 +72,8 @@ def _remembered(
     return norms
 
 
-def _bytes_on_disk(path: Path) -> int:
+def bytes_on_disk(path: Path) -> int:
+    """Size of a checkpoint that is a file, or the files of one directory; 0 where unknown."""
     try:
         if path.is_dir():
             return sum(file.stat().st_size for file in path.iterdir() if file.is_file())

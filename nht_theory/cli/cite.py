@@ -55,12 +55,12 @@ def cite(
     JSON: n, seeds, censored runs and how they were treated, estimates with their intervals, fit,
     held-out error, rival laws, thresholds, data hash and version.
     """
+    from nht_theory.cli.reading import read_study
     from nht_theory.predictions.validate import validate
     from nht_theory.reporting.citation import cite as citation_of
-    from nht_theory.runs.load import load_study
 
     options = read_options(column_map, pattern, settings, exact=exact, weights=weights)
-    study = load_study(path, options)
+    study = read_study(path, options, quiet=style is Style.JSON)
     with progress() as say:
         citation = citation_of(validate(study, thresholds_of(threshold, persistence), say))
     if explain is not None:

@@ -15,10 +15,10 @@ from nht_theory.cli.forecast_text import (
     print_score,
 )
 from nht_theory.cli.output import print_json, progress, to_jsonable
+from nht_theory.cli.reading import read_study
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_known
-from nht_theory.runs.load import load_study
 from nht_theory.runs.study import Study
 
 
@@ -69,15 +69,15 @@ def forecast(
             "nht forecast --score STUDY",
         )
     if follow:
-        _follow(run, load_study(earlier), every, json=json)
+        _follow(run, read_study(earlier, quiet=json), every, json=json)
     elif advice:
-        _advise(run, load_study(earlier), at, json=json)
+        _advise(run, read_study(earlier, quiet=json), at, json=json)
     else:
-        _show(_forecasts(run, load_study(earlier), at), json=json)
+        _show(_forecasts(run, read_study(earlier, quiet=json), at, json=json), json=json)
 
 
-def _forecasts(run: Path, calibration: Study, at: int | None) -> list[Forecast]:
-    found = load_study(run).runs
+def _forecasts(run: Path, calibration: Study, at: int | None, *, json: bool) -> list[Forecast]:
+    found = read_study(run, quiet=json).runs
     if not found:
         raise InputError("no run found", source=run, remedy="give a run directory or a log")
     return [forecast_known(one, calibration, at=at) for one in found]
@@ -103,7 +103,7 @@ def _follow(run: Path, calibration: Study, every: float, *, json: bool) -> None:
 def _advise(run: Path, calibration: Study, at: int | None, *, json: bool) -> None:
     from nht_theory.forecasting.advice import advise_run
 
-    made = [advise_run(one, calibration, at=at) for one in load_study(run).runs]
+    made = [advise_run(one, calibration, at=at) for one in read_study(run, quiet=json).runs]
     if json:
         print_json(made[0] if len(made) == 1 else made)
         return
@@ -115,8 +115,8 @@ def _advise(run: Path, calibration: Study, at: int | None, *, json: bool) -> Non
 def _score(study: Path, earlier: Path | None, *, advice: bool, json: bool) -> None:
     from nht_theory.forecasting.score_study import score_study
 
-    runs = load_study(study)
-    learn = None if earlier is None else load_study(earlier)
+    runs = read_study(study, quiet=json)
+    learn = None if earlier is None else read_study(earlier, quiet=json)
     with progress() as say:
         scored = score_study(runs, learn, progress=say)
     if advice:

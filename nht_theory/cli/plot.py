@@ -46,16 +46,16 @@ def plot(
     Figures: trajectories, forecasts, accuracy, survival, regimes, phases, groups, layers,
     separation, terms, thresholds.
     """
+    from nht_theory.cli.reading import read_study
     from nht_theory.estimators.summary import estimate_study
     from nht_theory.reporting.content import ReportContent
     from nht_theory.reporting.figures.catalogue import build
     from nht_theory.reporting.marks import Undrawn
     from nht_theory.reporting.paper import write_figure
     from nht_theory.reporting.retrospect import forecasts_in_retrospect
-    from nht_theory.runs.load import load_study
 
     options = read_options(column_map, pattern, settings, exact=exact, weights=weights)
-    estimated = estimate_study(load_study(path, options), thresholds_of(threshold, persistence))
+    estimated = estimate_study(read_study(path, options), thresholds_of(threshold, persistence))
     # Only one figure needs forecasts, and they take the longest.
     forecasts = forecasts_in_retrospect(estimated)[0] if name == "forecasts" else ()
     figure = build(name, ReportContent(estimated, (), forecasts=forecasts))

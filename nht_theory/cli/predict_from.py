@@ -8,19 +8,20 @@ from pathlib import Path
 
 from nht_theory.cli.forecast_text import describe
 from nht_theory.cli.output import print_json
+from nht_theory.cli.reading import read_study
 from nht_theory.errors import InputError
 from nht_theory.forecasting.plan import TrainingPlan, plan_training
-from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Hyperparameters
 
 _FIELDS = {entry.name for entry in fields(Hyperparameters)} - {"extra"}
+_NUMERIC_FIELDS = _FIELDS - {"optimizer", "decay_form", "schedule", "task"}
 
 
 def predict_from_runs(
     chosen: Hyperparameters, settings: Sequence[str], earlier: Path, *, json: bool
 ) -> None:
     """Print the plan for a run that has not begun."""
-    plan = plan_training(with_settings(chosen, settings), load_study(earlier))
+    plan = plan_training(with_settings(chosen, settings), read_study(earlier, quiet=json))
     if json:
         print_json(plan)
     else:
@@ -40,29 +41,45 @@ def predict_from_short_runs(config: Path, directory: Path, *, json: bool) -> Non
     print(describe_plan(made.plan))
 
 
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def with_settings(chosen: Hyperparameters, settings: Sequence[str]) -> Hyperparameters:
-    """The hyper-parameters with each ``name=number`` added.
+    """The hyper-parameters with each ``name=value`` added; what is no number is text.
 
     Raises:
         InputError: one is not of that form.
 
     Example:
-        >>> made = with_settings(Hyperparameters(), ["p=97", "batch_size=512"])
+        >>> made = with_settings(Hyperparameters(), ["p=97", "batch_size=512", "operation=add"])
         >>> dict(made.extra), made.batch_size
-        ({'p': 97.0}, 512.0)
+        ({'p': 97.0, 'operation': 'add'}, 512.0)
     """
-    named: dict[str, float] = {}
+    named: dict[str, float | str] = {}
     for text in settings:
-        name, _, value = text.partition("=")
-        try:
-            named[name.strip()] = float(value)
-        except ValueError:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals and value.strip()):
             raise InputError(
-                f"{text!r} is not NAME=NUMBER", source="--set", remedy="for example --set p=97"
-            ) from None
+                f"{text!r} is not NAME=VALUE", source="--set", remedy="for example --set p=97"
+            )
+        number = _number(value)
+        named[name.strip()] = value.strip() if number is None else number
+    for name, value in named.items():
+        if name in _NUMERIC_FIELDS and isinstance(value, str):
+            raise InputError(
+                f"{name} is {value!r}, not a number", source="--set", remedy=f"give {name}=NUMBER"
+            )
     known = {name: value for name, value in named.items() if name in _FIELDS}
     extra = {name: value for name, value in named.items() if name not in _FIELDS}
     return replace(chosen, **known, extra={**chosen.extra, **extra})  # type: ignore[arg-type]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def describe_plan(plan: TrainingPlan) -> str:
@@ -86,9 +103,12 @@ def describe_plan(plan: TrainingPlan) -> str:
             f"soonest switch: weight decay {plan.soonest.weight_decay:.3g}, near step "
             f"{plan.soonest.median:.0f}{risk}"
         )
+    if plan.assumed:
+        taken = ", ".join(f"{name} {_shown(value)}" for name, value in plan.assumed.items())
+        lines.append(f"taken from the earlier runs, which share it: {taken} (else --set NAME=VALUE)")
     if plan.unstated:
         lines.append(
-            f"stated on one side only, which adds doubt: {', '.join(plan.unstated)} (--set NAME="
-            "NUMBER)"
+            f"stated on one side only, so the law is not claimed: {', '.join(plan.unstated)} "
+            "(--set NAME=VALUE)"
         )
     return "\n".join(lines)

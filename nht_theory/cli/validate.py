@@ -70,13 +70,13 @@ def validate(
         _print_plan(path, options, as_json=json)
         return EXIT_DONE
 
+    from nht_theory.cli.reading import read_study
     from nht_theory.predictions.validate import validate as judge
     from nht_theory.reporting.assemble import report_content
     from nht_theory.reporting.html import write_report
     from nht_theory.reporting.terminal import print_story
-    from nht_theory.runs.load import load_study
 
-    study = load_study(path, options)
+    study = read_study(path, options, quiet=json)
     with progress() as say:
         validation = judge(study, thresholds_of(threshold, persistence), say)
     content = None if json and report is None else report_content(validation)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nht_theory.checkpoints.discovery import CheckpointSeries
+from nht_theory.checkpoints.progress import Report
 from nht_theory.checkpoints.trajectory import NormTrajectory, norm_trajectory
 from nht_theory.runs import column_names, columns
 from nht_theory.runs.options import ReadOptions
@@ -20,18 +21,24 @@ SAME_NORM = 1e-3
 """Relative difference up to which a logged norm and that of the checkpoints are the same."""
 
 
-def read(series: CheckpointSeries, settings: Mapping[str, object], options: ReadOptions) -> Record:
+def read(
+    series: CheckpointSeries,
+    settings: Mapping[str, object],
+    options: ReadOptions,
+    progress: Report | None = None,
+) -> Record:
     """The squared norms of a series of checkpoints, as a record.
 
     Args:
         series: the checkpoints of one run.
         settings: from a file beside them.
         options: which weights, and how exactly they are summed.
+        progress: called as reading goes on.
 
     Raises:
         InputError: not one of the checkpoints can be read.
     """
-    found = norm_trajectory(series, exact=options.exact, weights=options.weights)
+    found = norm_trajectory(series, exact=options.exact, weights=options.weights, progress=progress)
     notes = list(found.notes)
     clock = columns.STEP
     if found.unit != columns.STEP:

@@ -32,9 +32,8 @@ def map_in_order(
         >>> list(map_in_order(abs, [-1, 2, -3]))
         [1, 2, 3]
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    wanted = min(cores, len(items) // WORTH_A_PROCESS) if workers is None else workers
-    if wanted < 2 or sys.platform != "linux":
+    wanted = processes(len(items), workers)
+    if wanted < 2:
         yield from map(function, items)
         return
     chunk = max(1, min(100, len(items) // (4 * wanted)))
@@ -44,3 +43,11 @@ def map_in_order(
         warnings.filterwarnings("ignore", message=".*use of fork", category=DeprecationWarning)
         with ProcessPoolExecutor(wanted, mp_context=context) as pool:
             yield from pool.map(function, items, chunksize=chunk)
+
+
+def processes(items: int, workers: int | None) -> int:
+    """How many processes :func:`map_in_order` takes; below two, it stays in this one."""
+    if sys.platform != "linux":
+        return 1
+    cores = len(os.sched_getaffinity(0))
+    return min(cores, items // WORTH_A_PROCESS) if workers is None else workers

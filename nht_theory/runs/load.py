@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.progress import Report
 from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns, from_checkpoints, settings
-from nht_theory.runs.in_order import map_in_order
+from nht_theory.runs.in_order import map_in_order, processes
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.plan import plan_reading
 from nht_theory.runs.read_plan import PlannedFile, Reader, ReadPlan
@@ -28,18 +29,27 @@ from nht_theory.runs.readers import (
     trainer_state,
 )
 from nht_theory.runs.readers.text import read_json
+from nht_theory.runs.reading_progress import LogReport, SeriesMeter, counted
 from nht_theory.runs.record import ReadRun, Record, to_run
 from nht_theory.runs.replicates import merge_repeats
 from nht_theory.runs.study import Study
 
 
-def load_study(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Study:
+def load_study(
+    path: Path | str,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    *,
+    of_logs: LogReport | None = None,
+    of_checkpoints: Report | None = None,
+) -> Study:
     """Read every run below a path.
 
     Args:
         path: a run directory, a log, a JSON study, checkpoints, or a directory of any depth of
             these. Checkpoints in the directory of a log are joined to it.
         options: column map, pattern of file names, settings the logs do not state.
+        of_logs: called with how many logs are read, and how many there are.
+        of_checkpoints: called as checkpoints are read, with bytes per second and time left.
 
     Returns:
         the study. A file that cannot be read is left out and named, and changes nothing else.
@@ -60,7 +70,7 @@ def load_study(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Stud
     """
     column_names.check_map(options.column_map, settings.HYPERPARAMETER_NAMES)
     found = plan_reading(path, options)
-    read, failures = _read_all(found, options)
+    read, failures = _read_all(found, options, of_logs, of_checkpoints)
     if not read:
         raise _nothing(found, failures)
     column_names.check_map_was_used(
@@ -90,13 +100,17 @@ class _FileContent:
     failures: tuple[LeftOut, ...]
 
 
-def _read_all(found: ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], list[LeftOut]]:
+def _read_all(
+    found: ReadPlan,
+    options: ReadOptions,
+    of_logs: LogReport | None,
+    of_checkpoints: Report | None,
+) -> tuple[list[ReadRun], list[LeftOut]]:
     read: list[ReadRun] = []
     failures: list[LeftOut] = []
     logs_of: dict[Path | str, list[int]] = defaultdict(list)
     series_in = Counter(file.path for file in found.files if file.series is not None)
-    reading = partial(_read_file, source=found.source, options=options)
-    contents = map_in_order(reading, found.files, options.workers)
+    contents = _contents(found, options, of_logs, of_checkpoints)
     for planned, content in zip(found.files, contents, strict=True):
         failures.extend(content.failures)
         if planned.series is None:
@@ -114,6 +128,25 @@ def _read_all(found: ReadPlan, options: ReadOptions) -> tuple[list[ReadRun], lis
             else:
                 read.append(item)
     return _distinct_names(read), failures
+
+
+def _contents(
+    found: ReadPlan,
+    options: ReadOptions,
+    of_logs: LogReport | None,
+    of_checkpoints: Report | None,
+) -> Iterator[_FileContent]:
+    """What each planned file gives, in order: the logs come first in a plan."""
+    logs = [file for file in found.files if file.series is None]
+    series = [file for file in found.files if file.series is not None]
+    reading = partial(_read_file, source=found.source, options=options)
+    yield from counted(map_in_order(reading, logs, options.workers), len(logs), of_logs)
+    meter = SeriesMeter(series, of_checkpoints)
+    if of_checkpoints is not None and processes(len(series), options.workers) < 2:
+        reading = partial(reading, progress=meter.within)  # other processes could not call it
+    for content in map_in_order(reading, series, options.workers):
+        meter.finished()
+        yield content
 
 
 def _distinct_names(read: list[ReadRun]) -> list[ReadRun]:
@@ -141,11 +174,13 @@ def _home(planned: PlannedFile) -> Path:
     return planned.path if planned.path.is_dir() else planned.path.parent
 
 
-def _read_file(planned: PlannedFile, source: Path, options: ReadOptions) -> _FileContent:
+def _read_file(
+    planned: PlannedFile, source: Path, options: ReadOptions, progress: Report | None = None
+) -> _FileContent:
     failures: list[LeftOut] = []
     read: list[ReadRun] = []
     try:
-        records, refused = _records(planned, options)
+        records, refused = _records(planned, options, progress)
     except InputError as error:
         return _FileContent((), (LeftOut(planned.file, _reason(error, planned)),))
     failures.extend(LeftOut(f"{planned.file}: {label}", reason) for label, reason in refused)
@@ -169,7 +204,7 @@ def _with_full_paths(record: Record, planned: PlannedFile, source: Path) -> Reco
 
 
 def _records(
-    planned: PlannedFile, options: ReadOptions
+    planned: PlannedFile, options: ReadOptions, progress: Report | None
 ) -> tuple[list[Record], list[tuple[str, str]]]:
     """The records of one planned file, and (record, reason) for those that cannot be used."""
     if planned.reader is Reader.RUN_DIRECTORY:
@@ -180,7 +215,7 @@ def _records(
         return [trainer_state.read(planned.parts, planned.name)], []
     beside, broken = settings_file.read_all(planned.beside)
     if planned.series is not None:
-        record = from_checkpoints.read(planned.series, beside, options)
+        record = from_checkpoints.read(planned.series, beside, options, progress)
         return [replace(record, left_out=(*record.left_out, *broken))], []
     if planned.reader is Reader.TENSORBOARD:
         record = tensorboard.read(planned.parts, planned.name, beside)
