@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,14 @@ class TrainAndTest:
     test: LabelledImages
     classes: int
     layout: str
+
+    def first(self, train: int | None, test: int | None) -> TrainAndTest:
+        """The first images of each half; None keeps all."""
+        return replace(
+            self,
+            train=LabelledImages(self.train.images[:train], self.train.labels[:train]),
+            test=LabelledImages(self.test.images[:test], self.test.labels[:test]),
+        )
 
 
 def check_memory(count: int, height: int, width: int, source: object) -> None:

@@ -28,6 +28,8 @@ def coloured_images(
     shortcut_strength: Annotated[float, Ge(0), Le(1)] = 0.95,
     border_width: Annotated[int, Ge(0)] = 2,
     image_size: int | None = None,
+    train_images: Annotated[int, Ge(1)] | None = None,
+    test_images: Annotated[int, Ge(1)] | None = None,
     train_evaluation: Annotated[int, Ge(1)] = 2000,
     download: bool = False,
     batch_size: int,
@@ -40,6 +42,7 @@ def coloured_images(
         shortcut_strength: rho, the probability of the right colour in training.
         border_width: in pixels.
         image_size: average the images down to this size; None keeps theirs.
+        train_images, test_images: use the first ones only; None uses all.
         train_evaluation: training images on which the training accuracy is measured (the first
             ones; all of them when there are fewer).
         download: fetch CIFAR-10 when it is not there.
@@ -50,7 +53,7 @@ def coloured_images(
         InputError: the images cannot be read, or an option is out of range.
     """
     sets = colour_sets(
-        read_classification_set(Path(path), download=download),
+        read_classification_set(Path(path), download=download).first(train_images, test_images),
         strength=shortcut_strength,
         border_width=border_width,
         image_size=image_size,
@@ -98,5 +101,6 @@ def coloured_images(
             "border_width": border_width,
             "image_size": sets.train.images.shape[1],
             "train_images": len(sets.train),
+            "test_images": len(sets.clean),
         },
     )

@@ -110,6 +110,16 @@ def test_the_four_test_sets_tell_a_shortcut_from_the_real_thing(small_set: Path)
     assert values[columns.TRAIN_ACCURACY] == pytest.approx(0.9, abs=0.1)
 
 
+def test_fewer_images_are_the_first_ones_of_each_half(small_set: Path) -> None:
+    task = coloured_images(
+        path=str(small_set), train_images=20, test_images=10, batch_size=20, seed=0
+    )
+    assert (task.facts["train_images"], task.facts["test_images"]) == (20, 10)
+    _, labels = task.batches.next()
+    with np.load(small_set) as arrays:
+        assert sorted(labels.tolist()) == sorted(arrays["y_train"][:20].tolist())
+
+
 def test_every_image_comes_once_an_epoch_and_the_place_is_restored() -> None:
     data = ImageTensors(torch.zeros(10, 3, 2, 2, dtype=torch.uint8), torch.arange(10))
     scale = Standardization(torch.zeros(3, 1, 1), torch.ones(3, 1, 1))
