@@ -40,7 +40,7 @@ def predict(
     ] = Path("pilot-runs"),
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="With --from: another setting, NAME=NUMBER (repeatable)."),
+        typer.Option("--set", help="With --from: another setting, NAME=VALUE (repeatable)."),
     ] = None,
     optimizer: Annotated[OptimizerKind, typer.Option(help="Optimiser.")] = OptimizerKind.ADAMW,
     decay_form: Annotated[
@@ -83,6 +83,7 @@ def predict(
             schedule=schedule,
             total_steps=steps,
             parameter_count=parameters,
+            extra={"warmup_steps": warmup} if warmup else {},
         )
         predict_from_runs(chosen, setting or [], earlier, json=json)
         return

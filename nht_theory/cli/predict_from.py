@@ -65,10 +65,12 @@ def with_settings(chosen: Hyperparameters, settings: Sequence[str]) -> Hyperpara
             )
         number = _number(value)
         named[name.strip()] = value.strip() if number is None else number
-    for name, value in named.items():
-        if name in _NUMERIC_FIELDS and isinstance(value, str):
+    for name in _NUMERIC_FIELDS & named.keys():
+        if isinstance(named[name], str):
             raise InputError(
-                f"{name} is {value!r}, not a number", source="--set", remedy=f"give {name}=NUMBER"
+                f"{name} is {named[name]!r}, not a number",
+                source="--set",
+                remedy=f"give {name}=NUMBER",
             )
     known = {name: value for name, value in named.items() if name in _FIELDS}
     extra = {name: value for name, value in named.items() if name not in _FIELDS}
@@ -105,7 +107,9 @@ def describe_plan(plan: TrainingPlan) -> str:
         )
     if plan.assumed:
         taken = ", ".join(f"{name} {_shown(value)}" for name, value in plan.assumed.items())
-        lines.append(f"taken from the earlier runs, which share it: {taken} (else --set NAME=VALUE)")
+        lines.append(
+            f"taken from the earlier runs, which share it: {taken} (else --set NAME=VALUE)"
+        )
     if plan.unstated:
         lines.append(
             f"stated on one side only, so the law is not claimed: {', '.join(plan.unstated)} "

@@ -10,7 +10,7 @@ from nht_theory.conventions import DecayForm, ScheduleKind
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.results import Estimate, Interval, Missing, Unavailable
 from nht_theory.runs import columns
-from nht_theory.runs.run import Run
+from nht_theory.runs.run import Hyperparameters, Run
 
 
 def eta_lambda(run: Run, window: Window) -> float | Missing:
@@ -52,7 +52,11 @@ def eta_lambda(run: Run, window: Window) -> float | Missing:
 
 def decay_form(run: Run) -> DecayForm | Missing:
     """How the run's weight decay enters its update, or why that is not known."""
-    settings = run.hyperparameters
+    return decay_form_of(run.hyperparameters)
+
+
+def decay_form_of(settings: Hyperparameters) -> DecayForm | Missing:
+    """:func:`decay_form` from the settings alone."""
     if settings.decay_form is not None:
         return settings.decay_form
     if settings.optimizer in ("adamw", "lion", "muon"):

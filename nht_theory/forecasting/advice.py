@@ -58,7 +58,7 @@ def advise_run(
     decay = run.hyperparameters.weight_decay
     return RunAdvice(
         made,
-        stop_advice(target, earlier_runs(alike, frozenset(target.settings))),
+        stop_advice(target, earlier_runs(alike, target.stated)),
         None
         if decay is None
         else advise_decay([target], STRONGER * decay or FIRST_DECAY, alike, thresholds),

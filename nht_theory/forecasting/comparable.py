@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.scheduled_clock import in_peak_steps
+
+_ALWAYS = ("optimizer", "task", "decay_form")
+"""Conditions that always count."""
 
 
 def comparable(calibration: Sequence[Observation], target: Observation) -> list[Observation]:
-    """Earlier runs that are not the run itself, nor stored repeats of it, and that share its
-    optimiser and task (where both name them) and whether weights decay at all."""
+    """Earlier runs that are not the run itself, nor stored repeats of it, and that share every
+    condition that both state (optimiser, task, form of decay, what the source says in words) and
+    whether weights decay at all; their steps are those of the regularisation clock
+    (:func:`in_peak_steps`)."""
+    conditions = {**target.conditions}
+    for label in _labels(calibration):
+        conditions.pop(label, None)
     own = target.run
     alike = []
     for one in calibration:
@@ -20,12 +30,21 @@ def comparable(calibration: Sequence[Observation], target: Observation) -> list[
             and theirs.seed is not None
             and theirs.seed == ours.seed
         )
-        differs = _differ(theirs.optimizer, ours.optimizer) or _differ(theirs.task, ours.task)
+        differs = any(one.conditions.get(name, said) != said for name, said in conditions.items())
         decay = [one.weight_decay for one in (theirs, ours) if one.weight_decay is not None]
         if not (same_place or repeat or differs or len({value > 0 for value in decay}) > 1):
-            alike.append(one)
+            alike.append(in_peak_steps(one))
     return alike
 
 
-def _differ(theirs: str | None, ours: str | None) -> bool:
-    return theirs is not None and ours is not None and theirs != ours
+def _labels(calibration: Sequence[Observation]) -> set[str]:
+    """Names whose text differs from run to run: they name the run, not what was trained."""
+    told: dict[str, Counter[str]] = {}
+    for one in calibration:
+        for name, said in one.conditions.items():
+            told.setdefault(name, Counter())[said] += 1
+    return {
+        name
+        for name, counts in told.items()
+        if name not in _ALWAYS and len(counts) > 1 and max(counts.values()) == 1
+    }

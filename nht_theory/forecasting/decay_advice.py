@@ -84,7 +84,7 @@ def advise_decay(
     decay = chosen.weight_decay or 0.0
     target = planned(replace(chosen, weight_decay=stronger, seed=None))
     known = tuple(comparable([*weaker, *others], target))
-    earlier = earlier_runs(known, frozenset(target.settings))
+    earlier = earlier_runs(known, target.stated)
     estimated = [(one.run, estimate_run(one.run, thresholds)) for one in weaker]
     score = separation(estimated)
     falling = _falling(estimated)

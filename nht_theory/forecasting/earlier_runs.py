@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,7 +16,12 @@ from nht_theory.forecasting.landmark_model import LandmarkModel
 from nht_theory.forecasting.law_model import LawModel, fit_law_model
 from nht_theory.forecasting.lawfulness import Lawfulness
 from nht_theory.forecasting.log_delay_model import MINIMUM_CONFIGURATIONS, LogDelayModel
-from nht_theory.forecasting.shrunken_regression import SLOPE_SD, ShrunkenRegression, StudentT
+from nht_theory.forecasting.shrunken_regression import (
+    RESIDUAL_SD,
+    SLOPE_SD,
+    ShrunkenRegression,
+    StudentT,
+)
 
 MINIMUM_LAW = 2
 """Earlier runs that the law needs: one to place V_star and c, one to show that they repeat."""
@@ -23,11 +29,14 @@ MINIMUM_EMPIRICAL = 5
 """Earlier runs below which a regression without the law is not attempted."""
 MINIMUM_LAWLESS_CONFIGURATIONS = 3
 """Lawless configurations with a switch from which a regression learns alone."""
-
-
 UNSTATED_SD = 0.5
 """Added to the spread of ln delay where settings are stated on one side only, as between studies:
 the other side may differ in them by any factor."""
+UNTRIED_SCHEDULE_SD = 0.3
+"""Added to the spread of ln delay under a schedule that no earlier run followed: as the prior
+slope of a setting of the clock."""
+DERIVED = frozenset({"parameter_count"})
+"""Settings that follow from others: leaving them unsaid leaves nothing unsaid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +47,8 @@ class EarlierRuns:
         observations: the runs that state every setting of ``names`` and ``constant``.
         names: settings that differ among them and that the run forecast states too.
         constant: settings that do not differ, with their value.
-        unstated: settings that only one side states: the run forecast or the earlier runs.
+        unstated: settings and conditions that only one side states: the run forecast or the
+            earlier runs.
     """
 
     observations: tuple[Observation, ...]
@@ -84,6 +94,26 @@ class EarlierRuns:
         times = [max(one.memorization_time or 0.0, 1.0) for one in memorized]
         return ShrunkenRegression.fit(logs.reshape(len(memorized), -1), np.log(times))
 
+    @cached_property
+    def _initial_norms(self) -> ShrunkenRegression | None:
+        known = [one for one in self._family if one.initial_squared_norm is not None]
+        if not known:
+            return None
+        logs = np.log([[one.settings[name] for name in self.names] for one in known])
+        norms = [one.initial_squared_norm or 1.0 for one in known]
+        return ShrunkenRegression.fit(logs.reshape(len(known), -1), np.log(norms))
+
+    def initial_norm(self, target: Observation) -> StudentT | None:
+        """Predictive distribution of ln V at step 0, no narrower than seeds are elsewhere; None
+        where no earlier run logs it."""
+        fitted = self._initial_norms
+        if fitted is None:
+            return None
+        made = fitted.predict(np.log([target.settings[name] for name in self.names]))
+        untried = [(SLOPE_SD * factor) ** 2 for factor in self.unfamiliar(target).values()]
+        scale = float(np.sqrt(made.scale**2 + RESIDUAL_SD**2 + sum(untried)))
+        return StudentT(made.location, scale, made.degrees)
+
     @property
     def _family(self) -> tuple[Observation, ...]:
         return self.lawfulness.lawful or self.observations
@@ -113,7 +143,11 @@ class EarlierRuns:
         """A forecast's distribution with the doubt that unfamiliar and unstated settings add."""
         extra = sum((SLOPE_SD * factor) ** 2 for factor in self.unfamiliar(target).values())
         extra += UNSTATED_SD**2 if self.unstated else 0.0
+        extra += UNTRIED_SCHEDULE_SD**2 if self._untried_schedule(target) else 0.0
         return StudentT(made.location, float(np.hypot(made.scale, np.sqrt(extra))), made.degrees)
+
+    def _untried_schedule(self, target: Observation) -> bool:
+        return all(one.schedule != target.schedule for one in self.observations)
 
 
 @lru_cache(maxsize=64)
@@ -124,20 +158,22 @@ def earlier_runs(observations: tuple[Observation, ...], stated: frozenset[str]) 
 
     Args:
         observations: comparable runs, without the run forecast.
-        stated: settings that the run forecast states.
+        stated: settings and conditions that the run forecast states.
     """
-    counts: dict[str, int] = {}
-    for one in observations:
-        for name in one.settings:
-            counts[name] = counts.get(name, 0) + 1
-    usual = [name for name, count in counts.items() if 2 * count > len(observations)]
-    shared = sorted(set(usual) & stated)
+    counts = Counter(name for one in observations for name in one.settings)
+    said = Counter(name for one in observations for name in one.stated)
+    shared = sorted(name for name in _usual(counts, observations) if name in stated)
     kept = tuple(one for one in observations if all(name in one.settings for name in shared))
     values = {name: {one.settings[name] for one in kept} for name in shared}
     names = tuple(name for name in shared if len(values[name]) > 1)
     constant = tuple((name, min(values[name])) for name in shared if len(values[name]) == 1)
-    unstated = tuple(sorted((set(usual) - stated) | (stated - set(counts))))
-    return EarlierRuns(kept, names, constant, unstated)
+    one_sided = (_usual(said, observations) - stated) | (stated - set(said))
+    return EarlierRuns(kept, names, constant, tuple(sorted(one_sided - DERIVED)))
+
+
+def _usual(counts: Counter[str], observations: Sequence[Observation]) -> set[str]:
+    """Names that most runs state."""
+    return {name for name, count in counts.items() if 2 * count > len(observations)}
 
 
 @lru_cache(maxsize=64)

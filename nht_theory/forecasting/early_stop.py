@@ -16,6 +16,7 @@ from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs, survival_regression
 from nht_theory.forecasting.forecast_run import outlook_of
+from nht_theory.forecasting.scheduled_clock import in_peak_steps
 from nht_theory.runs.study import Study
 
 STOP_BELOW = 0.05
@@ -76,16 +77,17 @@ def stop_advice(target: Observation, earlier: EarlierRuns) -> StopAdvice | None:
     Returns:
         None where neither a forecast nor a cure fraction can be had.
     """
-    start = target.memorization_time
-    outlook = outlook_of(target, earlier)
-    clock = target.decay_rate is not None
+    outlook, even = outlook_of(target, earlier), in_peak_steps(target)
+    start = even.memorization_time
+    clock = even.decay_rate is not None
     model = survival_regression(earlier.observations, earlier.names, clock=clock)
     if start is None or outlook is None or model is None:
         return None
     now = int(target.run.steps[-1])
     share = cure_share(earlier.observations, earlier.names, clock=clock)
-    expected = model.predict(target.settings, target.decay_rate, target.configuration)
-    never = 0.0 if share is None else share.given((now - start) / math.exp(expected.location))
+    expected = model.predict(target.settings, even.decay_rate, target.configuration)
+    passed = float(even.run.steps[-1]) - start
+    never = 0.0 if share is None else share.given(passed / math.exp(expected.location))
     total = target.run.hyperparameters.total_steps
     in_time = 1.0 if total is None else outlook.steps.probability_by(total - now)
     probability = (1.0 - never) * in_time
@@ -188,7 +190,7 @@ def _first_stop(
         kept = (
             one for one in comparable(observed, target) if one.configuration != own.configuration
         )
-        advice = stop_advice(target, earlier_runs(tuple(kept), frozenset(target.settings)))
+        advice = stop_advice(target, earlier_runs(tuple(kept), target.stated))
         if advice is not None and advice.stop:
             return float((last - now) / max(last - start, 1))
     return None

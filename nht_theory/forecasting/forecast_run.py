@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from nht_theory.conventions import DEFAULT_THRESHOLDS, FORECAST_COVERAGE, Thresholds
+from nht_theory.dynamics.clock import Clock
 from nht_theory.estimators.results import Interval
 from nht_theory.estimators.transitions import generalization, memorization
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
@@ -14,6 +17,8 @@ from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
 from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
+from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
+from nht_theory.forecasting.steps_ahead import StepsAhead
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -85,23 +90,30 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
             "forecast an earlier moment with --at STEP",
         )
     alike = tuple(comparable(calibration, target))
-    earlier = earlier_runs(alike, frozenset(target.settings))
+    earlier = earlier_runs(alike, target.stated)
     return forecast_with(target, earlier)
 
 
 def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
-    """:func:`forecast_run` from earlier runs that have been compared and prepared."""
-    now = _last_step(target.run)
-    law = law_outlook(target, now, earlier)
+    """:func:`forecast_run` from earlier runs that have been compared and prepared.
+
+    Under a schedule that bends, the steps ahead are found in its clock and brought back.
+    """
+    now, even, clock = _last_step(target.run), in_peak_steps(target), clock_of(target)
+    peak_now = _last_step(even.run)
+    law = law_outlook(even, peak_now, earlier)
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
-        return _forecast(target, now, Basis.LAW, law)
+        return _forecast(target, now, Basis.LAW, _in_steps(law, clock, target, now))
     objection = law if isinstance(law, str) else "V_star of earlier runs may not be below V"
-    regression = empirical_outlook(target, now, earlier)
+    regression = empirical_outlook(even, peak_now, earlier)
     if isinstance(regression, Outlook):
+        regardless = _law_regardless(even, peak_now, earlier)
+        if regardless is not None and clock is not None:
+            regardless = float(clock.steps_to(regardless))
         return replace(
-            _forecast(target, now, Basis.EMPIRICAL, regression),
+            _forecast(target, now, Basis.EMPIRICAL, _in_steps(regression, clock, target, now)),
             reason=f"the law does not apply: {objection}",
-            law_median=_law_regardless(target, now, earlier),
+            law_median=regardless,
         )
     return _refused(
         target,
@@ -113,12 +125,32 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
 
 def outlook_of(target: Observation, earlier: EarlierRuns) -> Outlook | None:
     """The steps ahead behind :func:`forecast_with`, None where it refuses."""
-    now = _last_step(target.run)
-    law = law_outlook(target, now, earlier)
+    now, even, clock = _last_step(target.run), in_peak_steps(target), clock_of(target)
+    peak_now = _last_step(even.run)
+    law = law_outlook(even, peak_now, earlier)
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
-        return law
-    made = empirical_outlook(target, now, earlier)
-    return made if isinstance(made, Outlook) else None
+        return _in_steps(law, clock, target, now)
+    made = empirical_outlook(even, peak_now, earlier)
+    return _in_steps(made, clock, target, now) if isinstance(made, Outlook) else None
+
+
+def _in_steps(outlook: Outlook, clock: Clock | None, target: Observation, now: int) -> Outlook:
+    """An outlook in peak steps, brought back to steps."""
+    if clock is None:
+        return outlook
+    delay = outlook.delay
+    if delay is not None:
+        # It begins when the run is expected to memorise.
+        waiting = max(outlook.steps.median - delay.median, 0.0)
+        start = float(steps_ahead(clock, now, np.array(waiting)))
+        begins = now + int(start) if math.isfinite(start) else now
+        delay = StepsAhead(steps_ahead(clock, begins, delay.values))
+    return replace(
+        outlook,
+        steps=StepsAhead(steps_ahead(clock, now, outlook.steps.values)),
+        delay=delay,
+        method=f"{outlook.method}; steps counted by the clock of the {target.schedule} schedule",
+    )
 
 
 def _last_step(run: Run) -> int:

@@ -12,8 +12,12 @@ from nht_theory.forecasting.calibration import Configuration, Observation
 EFFICIENCY_RANGE = (0.25, 1.25)
 """Efficiencies at which a delay counts as the law's: from half of the paper's own lower bound
 (gamma >= eta lambda, c >= 1/2) to a quarter above pure decay (c = 1)."""
+CLOCK_SETTINGS = ("learning_rate", "weight_decay")
+"""The settings in which the law itself scales."""
 EXTRAPOLATION = 10.0
-"""Factor by which a setting may lie outside the earlier runs before the law is not claimed."""
+"""Factor by which one of these may lie outside the earlier runs before the law is not claimed."""
+OTHER_EXTRAPOLATION = 2.0
+"""The same for any other setting: the law says nothing of how V_sc, V_st and c move with it."""
 
 
 def obeyed_the_law(one: Observation) -> bool | None:
@@ -33,6 +37,17 @@ def obeyed_the_law(one: Observation) -> bool | None:
         return False
     low, high = EFFICIENCY_RANGE
     return one.ratio > 1 and low <= math.log(one.ratio) / (one.decay_rate * one.delay) <= high
+
+
+def too_far(name: str, value: float, low: float, high: float) -> bool:
+    """Whether a setting lies farther outside the range of earlier runs than the law reaches.
+
+    Example:
+        >>> too_far("weight_decay", 0.3, 1.0, 2.0), too_far("d_model", 512.0, 128.0, 128.0)
+        (False, True)
+    """
+    reach = EXTRAPOLATION if name in CLOCK_SETTINGS else OTHER_EXTRAPOLATION
+    return max(value / high, low / value) > reach * (1 + 1e-12)
 
 
 def lawful_configurations(
@@ -79,7 +94,7 @@ class Lawfulness:
 
         Within the range of every setting over the lawful runs it may. Beyond the range it may
         not where a lawless run lies on the same side, since the law broke somewhere between; nor
-        farther than :data:`EXTRAPOLATION`; nor where the configuration itself broke the law.
+        farther than it reaches (:func:`too_far`); nor where the configuration itself broke it.
         """
         if any(one.configuration == configuration for one in self.lawless):
             return "earlier runs of this very configuration broke the law"
@@ -94,6 +109,7 @@ class Lawfulness:
             broken = [one.settings[name] for one in self.lawless if name in one.settings]
             if any(other > high if value > high else other < low for other in broken):
                 return f"{said}, on a side where earlier runs broke it"
-            if max(value / high, low / value) > EXTRAPOLATION * (1 + 1e-12):
-                return f"{said} by more than a factor {EXTRAPOLATION:g}"
+            if too_far(name, value, low, high):
+                reach = EXTRAPOLATION if name in CLOCK_SETTINGS else OTHER_EXTRAPOLATION
+                return f"{said} by more than a factor {reach:g}"
         return ""

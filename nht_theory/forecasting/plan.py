@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Regime, Thresholds
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.calibration import Observation, observe, observe_all, setting_of
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis, Forecast
@@ -58,8 +58,10 @@ class TrainingPlan:
         reliable_budget: steps within which the switch comes with probability 0.9.
         soonest: the weight decay expected to switch soonest, among those at which the law is
             claimed; its risk is one minus its probability.
-        unstated: settings that earlier runs state and the plan does not (or the reverse): each
-            adds doubt.
+        unstated: settings that earlier runs state and the plan does not (or the reverse): the law
+            is then not claimed.
+        assumed: settings that the plan leaves unsaid and every earlier run shares, with the value
+            taken from them.
     """
 
     forecast: Forecast
@@ -71,6 +73,7 @@ class TrainingPlan:
     reliable_budget: float | None
     soonest: WeightDecayChoice | None
     unstated: tuple[str, ...]
+    assumed: Mapping[str, object] = field(default_factory=dict)
 
 
 def plan_training(
@@ -92,8 +95,10 @@ def plan_from_observations(
     chosen: Hyperparameters, calibration: Sequence[Observation]
 ) -> TrainingPlan:
     """:func:`plan_training` once the runs have been read."""
+    assumed = shared_settings(chosen, calibration)
+    chosen = _completed(chosen, assumed)
     target = planned(chosen)
-    earlier = earlier_runs(tuple(comparable(calibration, target)), frozenset(target.settings))
+    earlier = earlier_runs(tuple(comparable(calibration, target)), target.stated)
     forecast = forecast_with(target, earlier)
     lawful = _decays(earlier.lawfulness.lawful)
     broken = [
@@ -111,8 +116,41 @@ def plan_from_observations(
         broken_above=min(broken, default=None),
         reliable_budget=None if outlook is None else _finite(outlook.steps.quantile(RELIABLE)),
         soonest=min(tried, key=lambda one: one.median, default=None),
-        unstated=earlier.unstated,
+        unstated=tuple(setting_of(name) for name in earlier.unstated),
+        assumed=assumed,
     )
+
+
+def shared_settings(
+    chosen: Hyperparameters, calibration: Sequence[Observation]
+) -> dict[str, object]:
+    """Settings that a plan leaves unsaid and that all comparable earlier runs share.
+
+    A plan says what is to differ from the earlier runs; a log, on the other hand, that says less
+    than theirs may come from anywhere, and nothing is filled in for it.
+    """
+    target = planned(chosen)
+    alike = comparable(calibration, target)
+    if not alike:
+        return {}
+    names = set.intersection(*(set(one.stated) for one in alike)) - target.stated
+    found: dict[str, object] = {}
+    for name in sorted(setting_of(name) for name in names):
+        values = [_value(one.run.hyperparameters, name) for one in alike]
+        if all(value == values[0] for value in values):
+            found[name] = values[0]
+    return found
+
+
+def _value(chosen: Hyperparameters, name: str) -> object:
+    return chosen.extra[name] if name in chosen.extra else getattr(chosen, name, None)
+
+
+def _completed(chosen: Hyperparameters, more: Mapping[str, object]) -> Hyperparameters:
+    own = {entry.name for entry in fields(Hyperparameters)}
+    known = {name: value for name, value in more.items() if name in own}
+    extra = {name: value for name, value in more.items() if name not in own}
+    return replace(chosen, **known, extra={**chosen.extra, **extra})  # type: ignore[arg-type]
 
 
 def planned(chosen: Hyperparameters) -> Observation:

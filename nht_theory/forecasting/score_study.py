@@ -21,6 +21,7 @@ from nht_theory.forecasting.forecast_run import forecast_with
 from nht_theory.forecasting.lawfulness import lawful_configurations
 from nht_theory.forecasting.other_norms import other_norms
 from nht_theory.forecasting.rivals import REFUSED, RIVALS, Answer
+from nht_theory.forecasting.scheduled_clock import clock_of
 from nht_theory.forecasting.score import Said, ScoreRow, same_configuration, score_row
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
@@ -150,7 +151,7 @@ def _earlier(target: Observation, learn: Sequence[Observation], *, leave_out: bo
         for one in comparable(learn, target)
         if not leave_out or one.configuration != target.configuration
     )
-    return earlier_runs(tuple(kept), frozenset(target.settings))
+    return earlier_runs(tuple(kept), target.stated)
 
 
 def _say(
@@ -165,10 +166,11 @@ def _say(
         yield view, (said if claimed else REFUSED, made.parameters if claimed else None)
         return
     yield DEFAULT, (said, made.parameters)
+    even = clock_of(target) is None  # the rivals know nothing of schedules
     for rival in RIVALS:
         if rival.before if stage == BEFORE else rival.after:
-            yield rival.name, rival.forecast(target, earlier)
-    lawful = earlier.lawfulness.lawful
+            yield rival.name, rival.forecast(target, earlier) if even else (REFUSED, None)
+    lawful = earlier.lawfulness.lawful if even else ()
     for baseline in BASELINES:
         if stage == (AT_MEMORIZATION if baseline.at_memorization else BEFORE):
             delay = baseline.forecast(lawful, earlier.names, target) if lawful else None

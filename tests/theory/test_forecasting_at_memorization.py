@@ -28,8 +28,8 @@ def law_run(
     optimizer: str = "adamw",
     every: int = 20,
 ) -> Run:
-    """A run that memorises at step 400 and generalises when V, in exact exponential decay from
-    there, passes ``star``."""
+    """A run that begins at V = START, memorises at step 400 with V = ``start`` and generalises
+    when V, in exact exponential decay from there, passes ``star``."""
     rate = 2e-3 * weight_decay * efficiency
     delay = np.log(start / star) / rate
     steps = np.arange(0, int(400 + 1.5 * abs(delay)) + every, every)
@@ -38,7 +38,9 @@ def law_run(
         source=Path("made-up"),
         steps=steps,
         values={
-            "squared_norm": start * np.exp(-rate * np.maximum(steps - 400, 0)),
+            "squared_norm": START
+            * (start / START) ** (np.minimum(steps, 400) / 400)
+            * np.exp(-rate * np.maximum(steps - 400, 0)),
             "train_accuracy": (steps >= 400).astype(float),
             "heldout_accuracy": (steps >= 400 + delay).astype(float),
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nht_theory.conventions import Regime
+from nht_theory.conventions import DecayForm, Regime
 from nht_theory.estimators.results import Crossing
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge
@@ -254,7 +255,7 @@ def test_what_keeps_the_law_from_being_claimed() -> None:
     assert forecast_run(changed(plain), earlier).basis is Basis.LAW
     cosine = Hyperparameters("adamw", 1e-3, 0.3, schedule="cosine")
     rate = {"learning_rate": np.full(len(known), 1e-3)}
-    assert "cosine schedule" in objections(changed(cosine, **rate), earlier)
+    assert "cosine schedule has no length" in objections(changed(cosine, **rate), earlier)
     huge = Hyperparameters("adamw", 1e-3, 0.3, parameter_count=10**7)
     assert "blocked by the noise floor" in objections(changed(huge), earlier)
     carried = {"squared_norm/scale_invariant": 0.9 * known.squared_norm}
@@ -263,35 +264,66 @@ def test_what_keeps_the_law_from_being_claimed() -> None:
     assert "has grown since memorisation" in objections(
         changed(plain, squared_norm=growing), earlier
     )
-    low = {"squared_norm": 0.1 * known.squared_norm}
+    low = {"squared_norm": np.where(known.steps > 0, 0.1, 1.0) * known.squared_norm}
     assert "is not above V_star" in objections(changed(plain, **low), earlier)
+    foreign = {"squared_norm": 0.1 * known.squared_norm}
+    assert "another network or initialisation" in objections(changed(plain, **foreign), earlier)
+    slower = Hyperparameters("adamw", 1e-3, 0.3, beta_2=0.98)
+    assert "beta_2: stated on one side only" in objections(changed(slower), earlier)
+    penalty = Hyperparameters("adamw", 1e-3, 0.3, decay_form=DecayForm.L2_PENALTY)
+    assert "0 earlier runs obeyed the law" in objections(changed(penalty), earlier)
+    falling = {"learning_rate": np.linspace(1e-3, 1e-4, len(known))}
+    assert "no schedule says how it goes on" in objections(changed(plain, **falling), earlier)
+    lifted = {"weight_decay": np.linspace(0.1, 0.3, len(known))}
+    assert "weight decay changes" in objections(changed(plain, **lifted), earlier)
 
 
-def test_settings_that_one_side_does_not_state_widen_the_interval() -> None:
-    runs = family(2, noise=0.05)
-    stated = [
-        Run(
-            **{
-                **_parts(run),
-                "hyperparameters": Hyperparameters(
-                    "adamw",
-                    run.hyperparameters.learning_rate,
-                    run.hyperparameters.weight_decay,
-                    seed=run.hyperparameters.seed,
-                    extra={"p": 97},
-                ),
-            }
-        )
-        for run in runs
-    ]
+def stating(run: Run, **extra: object) -> Run:
+    """The run with more settings in its log."""
+    return replace(run, hyperparameters=replace(run.hyperparameters, extra=extra))
+
+
+def test_a_plan_takes_what_all_earlier_runs_share_and_a_log_does_not() -> None:
+    runs = [stating(run, p=97, operation="add") for run in family(2, noise=0.05)]
+    plan = plan_training(Hyperparameters("adamw", 1e-3, 0.3), study(runs))
+    assert plan.assumed == {"p": 97, "operation": "add"}
+    assert plan.forecast.basis is Basis.LAW
+    bare = plan_training(Hyperparameters("adamw", 1e-3, 0.3), study(family(2, noise=0.05)))
+    assert plan.forecast.median == bare.forecast.median
+    log = power_run(0.3, seed=40).until(700)
+    assert "operation, p: stated on one side only" in objections(log, study(runs))
+
+
+def test_what_only_one_side_states_is_no_ground_for_the_law_and_widens_the_interval() -> None:
+    sizes = [stating(run, p=97 if i % 2 else 113) for i, run in enumerate(family(4, noise=0.05))]
     chosen = Hyperparameters("adamw", 1e-3, 0.3)
-    narrow, wide = plan_training(chosen, study(runs)), plan_training(chosen, study(stated))
-    assert wide.unstated == ("p",)
+    plan = plan_training(chosen, study(sizes))
+    assert plan.unstated == ("p",)
+    assert plan.forecast.basis is Basis.EMPIRICAL
+    assert "p: stated on one side only" in plan.forecast.reason
+    stated = plan_training(replace(chosen, extra={"p": 97}), study(sizes))
+    assert stated.forecast.basis is Basis.LAW
     widths = [
         np.log(one.forecast.delay_interval.high / one.forecast.delay_interval.low)
-        for one in (narrow, wide)
+        for one in (stated, plan)
     ]
     assert widths[1] > 1.5 * widths[0]
+
+
+def test_the_law_reaches_farther_in_the_settings_of_its_clock() -> None:
+    runs = [stating(run, d_model=128) for run in family(2, noise=0.05)]
+    wide = stating(power_run(0.3, seed=40).until(700), d_model=512)
+    assert "d_model 512 against 128" in objections(wide, study(runs))
+    double = stating(power_run(0.3, seed=40).until(700), d_model=256)
+    assert forecast_run(double, study(runs)).basis is Basis.LAW
+
+
+def test_runs_of_another_task_are_not_learned_from_and_labels_do_not_count() -> None:
+    added = [stating(run, operation="add", note=run.name) for run in family(2, noise=0.05)]
+    log = stating(power_run(0.3, seed=40).until(700), operation="multiply", note="mine")
+    assert "0 earlier runs obeyed the law" in objections(log, study(added))
+    same = stating(log, operation="add", note="mine")
+    assert forecast_run(same, study(added)).basis is Basis.LAW
 
 
 def test_a_forecast_narrows_as_the_run_goes_on() -> None:
@@ -366,7 +398,7 @@ def test_runs_that_never_switch_show_as_a_cure_fraction_and_as_advice_to_stop() 
     earlier = tuple(cured(seed, seed % 2 == 0) for seed in range(20))
     share = cure_share(earlier, (), clock=True)
     assert share.never == pytest.approx(0.5, abs=0.1)
-    kept = earlier_runs(earlier, frozenset(earlier[0].settings))
+    kept = earlier_runs(earlier, earlier[0].stated)
     going = cured(101, False)
     early = observe(going.run.until(int(going.run.steps[going.run.steps >= 300][0])))
     assert not stop_advice(early, kept).stop
@@ -379,6 +411,6 @@ def test_a_budget_too_short_is_advice_to_stop() -> None:
     earlier = observe_all(family(2, noise=0.05))
     run = power_run(0.1, seed=50, total_steps=600)
     now = observe(run.until(int(run.steps[run.steps >= 400][0])))
-    advice = stop_advice(now, earlier_runs(earlier, frozenset(now.settings)))
+    advice = stop_advice(now, earlier_runs(earlier, now.stated))
     assert advice.stop
     assert "by step 600" in advice.reason

@@ -1,0 +1,168 @@
+"""What keeps the law from being claimed for a run: its own conditions, and whether earlier runs
+show the V_sc, V_st and efficiency that a forecast of it needs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nht_theory.conventions import OptimizerKind
+from nht_theory.dynamics import OptimizerDynamics
+from nht_theory.estimators.norms import usable
+from nht_theory.forecasting.calibration import Observation, setting_of
+from nht_theory.forecasting.earlier_runs import MINIMUM_LAW, EarlierRuns
+from nht_theory.forecasting.lawfulness import EXTRAPOLATION, too_far
+from nht_theory.forecasting.scheduled_clock import schedule_objection
+from nht_theory.runs import columns
+from nht_theory.runs.run import Run
+
+SCALE_INVARIANT = "scale_invariant"
+"""Name of the group of weights before a normalisation layer, where it is logged."""
+GROWTH = 0.05
+"""Rise of ln V since memorisation beyond which a run is not one whose norm falls."""
+FOREIGN = 0.99
+"""Coverage of the interval in which V at step 0 lies when network and initialisation are those
+of the earlier runs."""
+_NAMES_SHOWN = 4
+
+
+def law_objection(target: Observation, earlier: EarlierRuns) -> str:
+    """Why the law may not be claimed for a run before anything is fitted; empty when it may."""
+    own = _own_objection(target)
+    if own:
+        return own
+    lawful, lawless = earlier.lawfulness.lawful, earlier.lawfulness.lawless
+    if len(lawful) < MINIMUM_LAW:
+        broke = f"; {len(lawless)} are of configurations that broke it" if lawless else ""
+        return f"{len(lawful)} earlier runs obeyed the law, {MINIMUM_LAW} are needed{broke}"
+    return (
+        _unstated(earlier)
+        or _untried(target, earlier)
+        or earlier.lawfulness.objection(target.settings, target.configuration)
+        or _foreign(target, earlier)
+    )
+
+
+def _own_objection(target: Observation) -> str:
+    """What the run itself holds against the law; empty when nothing."""
+    if target.memorization_time is not None and target.squared_norm_memorization is None:
+        return "the run logs no squared norm at memorisation"
+    scheduled = schedule_objection(target.run)
+    if scheduled:
+        return scheduled
+    if target.decay_rate is None:
+        return "the run's settings give no pure-decay rate (learning rate, weight decay, form)"
+    share = _scale_invariant_share(target.run)
+    if share > 0.5:
+        return (
+            f"weights before a normalisation layer carry {share:.0%} of V: their norm does not "
+            "bear on the function"
+        )
+    return ""
+
+
+def _unstated(earlier: EarlierRuns) -> str:
+    """Settings of which one side says nothing: V_sc, V_st and c may be others there."""
+    names = [setting_of(name) for name in earlier.unstated]
+    if not names:
+        return ""
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return (
+        f"{shown}{more}: stated on one side only, so that nothing shows V_sc and V_st to be those "
+        "of the earlier runs (state them with --set NAME=VALUE)"
+    )
+
+
+def _untried(target: Observation, earlier: EarlierRuns) -> str:
+    """A setting that no earlier run varied, farther from theirs than the law reaches."""
+    for name in earlier.unfamiliar(target):
+        known = dict(earlier.constant)[name]
+        if too_far(name, target.settings[name], known, known):
+            return (
+                f"outside the calibration runs: {name} {target.settings[name]:g} against {known:g}"
+            )
+    return ""
+
+
+def _foreign(target: Observation, earlier: EarlierRuns) -> str:
+    """V at step 0 that the settings do not explain: V_star is carried over in its units."""
+    own = target.initial_squared_norm
+    expected = earlier.initial_norm(target)
+    if own is None or expected is None:
+        return ""
+    tail = 0.5 * (1.0 - FOREIGN)
+    low, high = np.exp(expected.quantiles(np.array([tail, 1.0 - tail])))
+    if low <= own <= high:
+        return ""
+    return (
+        f"V at step 0 is {own:.4g}, where earlier runs make {low:.4g} to {high:.4g} likely: "
+        "another network or initialisation, whose V_sc and V_st are its own"
+    )
+
+
+def norm_objection(target: Observation, log_above: float, log_star: float) -> str:
+    """What the norms themselves hold against the law; empty when nothing."""
+    star = float(np.exp(log_star))
+    if log_above <= log_star:
+        return (
+            f"V at memorisation, {np.exp(log_above):.4g}, is not above V_star of earlier runs, "
+            f"{star:.4g}"
+        )
+    if target.squared_norm_memorization is not None:
+        growth = log_norm_now(target) - log_above
+        if growth > GROWTH:
+            return f"the norm has grown since memorisation, by {np.expm1(growth):.0%}"
+    return _blocked(target, star)
+
+
+def log_norm_now(target: Observation) -> float:
+    """ln V at the last evaluation that logs it."""
+    return float(np.log(target.run.squared_norm[usable(target.run.squared_norm)][-1]))
+
+
+def outside(target: Observation, earlier: EarlierRuns) -> str:
+    """A setting that lies too far outside the earlier runs for any forecast; empty when none."""
+    for name, factor in earlier.unfamiliar(target).items():
+        if abs(factor) > math.log(EXTRAPOLATION) * (1 + 1e-12):
+            known = dict(earlier.constant)[name]
+            return (
+                f"outside the calibration runs: {name} {target.settings[name]:g} against {known:g}"
+            )
+    for name in earlier.names:
+        known_values = [one.settings[name] for one in earlier.observations]
+        value, low, high = target.settings[name], min(known_values), max(known_values)
+        if max(value / high, low / value) > EXTRAPOLATION * (1 + 1e-12):
+            return f"outside the calibration runs: {name} {value:g} against {low:g} to {high:g}"
+    return ""
+
+
+def _scale_invariant_share(run: Run) -> float:
+    """Share of V that weights before a normalisation layer carry; 0 where it is not logged."""
+    column = columns.of_group(columns.SQUARED_NORM, SCALE_INVARIANT)
+    if not run.has(column, columns.SQUARED_NORM):
+        return 0.0
+    share = run.column(column) / run.squared_norm
+    known = share[np.isfinite(share)]
+    return float(known[-1]) if known.size else 0.0
+
+
+def _blocked(target: Observation, star: float) -> str:
+    """Whether the noise floor lies above V_star; empty where it does not or is not known."""
+    chosen = target.run.hyperparameters
+    if (
+        chosen.optimizer != OptimizerKind.ADAMW
+        or chosen.parameter_count is None
+        or chosen.learning_rate is None
+        or not chosen.weight_decay
+    ):
+        return ""
+    dynamics = OptimizerDynamics(OptimizerKind.ADAMW, chosen.learning_rate, chosen.weight_decay)
+    floor = float(dynamics.noise_floor(float(chosen.parameter_count)))
+    if floor < star:
+        return ""
+    return (
+        f"blocked by the noise floor: V_inf = {floor:.4g} under pure gradient noise is not below "
+        f"V_star = {star:.4g}"
+    )
