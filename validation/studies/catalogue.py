@@ -32,7 +32,13 @@ TOY_TRANSFORMER = (
     "model.feed_forward=16",
     'checkpoints.schedule="none"',
 )
-TOY_IMAGES = ("steps=6", "evaluate_every=2", "batch_size=16", 'checkpoints.schedule="none"')
+TOY_IMAGES = (
+    "steps=4",
+    "evaluate_every=2",
+    "batch_size=16",
+    "task.image_size=8",
+    'checkpoints.schedule="none"',
+)
 LAW = ("law", "law_everywhere", "prefactor", "prefactor_pure_decay", "necessity", "rival_laws")
 REGIMES = ("P1", "P2", "P3", "P5", "P6")
 IMAGES = ("P1", "P2", "P3", "P4", "P5", "P6", "head_monitor")
@@ -225,7 +231,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "normalisation do to clean accuracy?",
         answers=("batch_norm", "head_monitor", "P4"),
         analyses=(configurations.by_configuration, images.accuracies, images.peaks),
-        toy=(*TOY_IMAGES, "task.image_size=16", "steps=3", "evaluate_every=1"),
+        toy=(*TOY_IMAGES, "steps=2", "evaluate_every=1", "batch_size=4"),
     ),
     StudyPlan(
         name="waterbirds_like",
