@@ -76,6 +76,9 @@ PREDICTION = Prediction(
     rule="supported when the peak comes earlier with BatchNorm in the pairs of one seed (exact "
     "sign test, one-sided), refuted when later",
     references=("arXiv:2603.07323",),
+    formulas=("scale_invariant_contraction", "effective_learning_rate", "variance_exponent"),
+    against="pairs of one seed in which the norm peaks later with BatchNorm",
+    in_favour="pairs of one seed in which the norm peaks earlier with BatchNorm",
     judge=judge,
     uses_thresholds=False,
 )

@@ -135,5 +135,8 @@ PREDICTION = Prediction(
     rule="refuted when the law on one group's V is better than on the total by Vuong's test over "
     "configurations (Bonferroni over the groups), supported when the total is better than all",
     references=("vuong1989", "akaike1974"),
+    formulas=("weighted_contraction",),
+    against="configurations in which the norm of one parameter group tells the delay surely better",
+    in_favour="configurations in which the total tells the delay surely better than every group",
     judge=judge,
 )

@@ -13,7 +13,7 @@ from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
-SIZE = ("parameter_count", "width", "d_model")
+SIZE = ("parameter_count", "width", "d_model", "feed_forward")
 """Settings that say how large a model is: they vary together and are not held equal."""
 FEWEST_SIZES = 3
 
@@ -138,6 +138,9 @@ RATIO = Prediction(
     rule="supported when the ratio falls with size (Jonckheere-Terpstra, one-sided), refuted when "
     "it rises",
     references=("arXiv:2603.07323", "jonckheere1954"),
+    formulas=("critical_size",),
+    against="sizes over which V_sc/V_st rises",
+    in_favour="sizes over which V_sc/V_st falls",
     judge=judge_ratio,
 )
 DECAY = Prediction(
@@ -147,6 +150,9 @@ DECAY = Prediction(
     rule="supported when N* falls with weight decay (Jonckheere-Terpstra, one-sided), refuted when "
     "it rises",
     references=("arXiv:2603.07323", "jonckheere1954"),
+    formulas=("critical_size", "critical_size_slope"),
+    against="a critical size that rises with weight decay",
+    in_favour="a critical size that falls with weight decay",
     judge=judge_decay,
 )
 EVENTS = Prediction(
@@ -156,6 +162,9 @@ EVENTS = Prediction(
     rule="supported when the peak comes before the switch (exact sign test, one-sided), refuted "
     "when after",
     references=("arXiv:2603.07323",),
+    formulas=("one_step_contraction",),
+    against="runs whose norm peaks after the switch",
+    in_favour="runs whose norm peaks before the switch",
     judge=judge_order_of_events,
 )
 SHARPNESS = Prediction(
@@ -165,5 +174,7 @@ SHARPNESS = Prediction(
     rule="supported when W is smaller in the configurations with S surely above 0.8 than in those "
     "with S surely below (Jonckheere-Terpstra over the two, one-sided), refuted when larger",
     references=("arXiv:2603.07323", "jonckheere1954", "somers1962"),
+    against="configurations with clean separation and a slower switch than those without",
+    in_favour="configurations with clean separation and a sharper switch than those without",
     judge=judge_sharpness,
 )

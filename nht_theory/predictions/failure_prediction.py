@@ -121,5 +121,9 @@ PREDICTION = Prediction(
     rule=f"supported when the 95 % interval of the gain lies below {NO_GAIN}, refuted when above; "
     "the best decay is chosen on the other seeds",
     references=("arXiv:2603.07323",),
+    against="settings with S at or below zero in which a weight decay raises the worst "
+    f"group surely by more than {NO_GAIN}",
+    in_favour="settings with S at or below zero in which no weight decay raises the worst "
+    f"group by {NO_GAIN}",
     judge=judge,
 )

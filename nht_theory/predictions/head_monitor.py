@@ -63,5 +63,8 @@ PREDICTION = Prediction(
     rule="supported when the head's peak comes before the total's and before generalisation "
     "(exact sign tests), refuted when it comes after",
     references=("arXiv:2603.07323",),
+    formulas=("weighted_contraction", "layer_rate"),
+    against="runs whose head peaks after the total norm or after generalising",
+    in_favour="runs whose head peaks before the total norm and before generalising",
     judge=judge,
 )

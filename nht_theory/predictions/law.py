@@ -214,6 +214,14 @@ RULE = (
     f"within {EQUIVALENCE}: supported; one of them outside: refuted. gamma is the pure-decay rate, "
     "and V_st comes from other runs"
 )
+AGAINST = (
+    f"delays that follow the log-ratio of the norms, or the pure-decay rate, with a slope surely "
+    f"outside {EQUIVALENCE}"
+)
+IN_FAVOUR = (
+    "delays whose slopes on ln(1/gamma) and on ln ln(V_sc/V_st) both lie surely within "
+    f"{EQUIVALENCE}"
+)
 REFERENCES = ("arXiv:2603.07323", "arXiv:2603.13331", "kalbfleisch2002", "schuirmann1987")
 PREDICTION_WHERE_ORDERED = Prediction(
     name=WHERE_ORDERED,
@@ -222,6 +230,9 @@ PREDICTION_WHERE_ORDERED = Prediction(
     needs=f"{NEEDS}, in configurations with a lower limit of S above 0.8 (or not yet switched)",
     rule=RULE,
     references=REFERENCES,
+    formulas=("law_steps", "exact_hitting_time", "nested_law"),
+    against=AGAINST,
+    in_favour=IN_FAVOUR,
     judge=judge_where_ordered,
 )
 PREDICTION_EVERYWHERE = Prediction(
@@ -230,5 +241,8 @@ PREDICTION_EVERYWHERE = Prediction(
     needs=NEEDS,
     rule=RULE,
     references=REFERENCES,
+    formulas=("law_steps", "exact_hitting_time", "paper_upper_bound"),
+    against=AGAINST,
+    in_favour=IN_FAVOUR,
     judge=judge_everywhere,
 )

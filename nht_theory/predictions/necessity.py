@@ -109,5 +109,10 @@ PREDICTION = Prediction(
     f"binomial, one-sided), else supported when fewer than {NECESSITY_TOLERANCE:.0%} are "
     "counter-examples at all",
     references=("arXiv:2603.07323", "arXiv:2603.13331", "clopper1934"),
+    formulas=("law_steps", "radial_update_rate"),
+    against="more runs that generalise with V at memorisation below V_star at both "
+    "evaluations around each event",
+    in_favour="finer evaluations that undo the counter-examples, or many more delayed runs "
+    "without one",
     judge=judge,
 )

@@ -71,5 +71,9 @@ PREDICTION = Prediction(
     rule="supported when a larger share of AdamW's runs memorises (Fisher's exact test, "
     "one-sided), refuted when a smaller one does",
     references=("arXiv:2603.13331",),
+    formulas=("decoupled_rate", "momentum_rate"),
+    against="SGD runs that memorise as often as AdamW's at the same learning rate and weight decay",
+    in_favour="AdamW runs that memorise where SGD's at the same learning rate and weight "
+    "decay do not",
     judge=judge,
 )

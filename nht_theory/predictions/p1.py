@@ -52,6 +52,9 @@ PREDICTION = Prediction(
     rule="supported when the falling trend is significant (one-sided), refuted when the rising "
     "one is",
     references=("arXiv:2603.07323", "jonckheere1954"),
+    formulas=("expected_squared_norm", "adamw_noise_floor"),
+    against="pairs of runs in which the stronger decay leaves the larger final norm",
+    in_favour="pairs of runs in which the stronger decay leaves the smaller final norm",
     judge=judge,
     uses_thresholds=False,
 )

@@ -174,5 +174,10 @@ PREDICTION = Prediction(
     "says (exact binomial), all three regimes are seen, and they are ordered by weight decay; "
     "refuted when fewer do",
     references=("arXiv:2603.07323", "clopper1934"),
+    formulas=("clock_margin", "weak_boundary", "blocked_boundary", "strong_boundary"),
+    against="runs that behave otherwise than the regime of their norm says, or regimes out "
+    "of order in weight decay",
+    in_favour=f"more than {AGREEMENT:.0%} of the runs behaving as the regime of their norm says, "
+    "in all three regimes",
     judge=judge,
 )

@@ -123,6 +123,9 @@ PREDICTION = Prediction(
     rule="supported when the contrast between the inner weight decays and the better end is above "
     "zero (95 % interval over blocks), refuted when below",
     references=("arXiv:2603.07323", "wilson1927"),
+    formulas=("clock_margin", "strong_boundary"),
+    against="blocks in which an end of the range of weight decays is better than its middle",
+    in_favour="blocks in which the middle of the range of weight decays is better than both ends",
     judge=judge,
     uses_thresholds=False,
 )

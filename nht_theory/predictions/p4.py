@@ -78,5 +78,8 @@ PREDICTION = Prediction(
     rule="supported when escape steps fall with depth (Page's L within runs, one-sided), refuted "
     "when they rise; a layer that has not escaped is right-censored",
     references=("arXiv:2603.07323", "page1963", "gehan1965"),
+    formulas=("layer_rate", "layer_escape_time"),
+    against="runs in which layers nearer the input escape first",
+    in_favour="runs in which layers nearer the output escape first",
     judge=judge,
 )

@@ -98,5 +98,9 @@ PREDICTION = Prediction(
     f"{CLEAN_SEPARATION} and the median W below {CLEAN_SHARPNESS}, refuted when the interval lies "
     "below. S near one is necessary for timing, not sufficient",
     references=("arXiv:2603.07323", "somers1962", "davison1997"),
+    against=f"configurations whose S lies surely below {CLEAN_SEPARATION}, or whose switch is slow "
+    f"(W above {CLEAN_SHARPNESS})",
+    in_favour=f"configurations whose S lies surely above {CLEAN_SEPARATION} and whose switch is "
+    f"sharp (W below {CLEAN_SHARPNESS})",
     judge=judge,
 )

@@ -107,5 +107,8 @@ PREDICTION = Prediction(
     rule=f"interval- and right-censored log-normal regression of ln T on {SLOPE} with an intercept "
     f"for each group of equal settings; slope equivalent to 1 within {EQUIVALENCE}",
     references=("arXiv:2603.07323", "arXiv:2603.13331", "kalbfleisch2002"),
+    formulas=("exact_hitting_time", "decoupled_rate"),
+    against=f"delays whose slope on ln(1/lambda) lies surely outside {EQUIVALENCE}",
+    in_favour=f"delays whose slope on ln(1/lambda) lies surely within {EQUIVALENCE}",
     judge=judge,
 )

@@ -81,5 +81,8 @@ PREDICTION = Prediction(
     rule="supported when R^2 exceeds its permutation null (log-ratios shuffled between runs), "
     "refuted when it lies below the null's median",
     references=("phipson2010", "arXiv:2603.13331"),
+    formulas=("law_steps",),
+    against="log-ratios that explain no more than they do when shuffled between the runs",
+    in_favour="log-ratios that explain more than they do when shuffled between the runs",
     judge=judge,
 )

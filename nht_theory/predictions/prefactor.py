@@ -176,13 +176,20 @@ PREDICTION_BOUND = Prediction(
     "over configurations) or the 95 % interval of the mean over configurations lies below; "
     "supported when that interval lies above",
     references=("arXiv:2603.07323", "holm1979"),
+    formulas=("one_step_contraction", "efficiency", "paper_contraction_slack"),
+    against="a configuration of three or more runs that contracts surely slower than half "
+    "of pure decay",
+    in_favour="no configuration below one half, and a mean over configurations surely above it",
     judge=judge_bound,
 )
 PREDICTION_PURE_DECAY = Prediction(
     name=PURE_DECAY,
-    claim="V contracts at the optimiser's pure-decay rate, c = 1 (THEORY.md, section 1).",
+    claim="V contracts at the optimiser's pure-decay rate, c = 1.",
     needs=NEEDS,
     rule=f"equivalence of the mean of c over configurations to 1 within {EQUIVALENCE}",
     references=("arXiv:2603.13331", "schuirmann1987"),
+    formulas=("one_step_contraction", "decoupled_rate", "efficiency"),
+    against=f"a mean of c over configurations surely outside {EQUIVALENCE}",
+    in_favour=f"a mean of c over configurations surely within {EQUIVALENCE}",
     judge=judge_pure_decay,
 )

@@ -210,5 +210,8 @@ PREDICTION = Prediction(
     "rivals), supported when the law is better than the best of them; AICc and the error on "
     "configurations left out are printed for all",
     references=("akaike1974", "hurvich1989", "vuong1989", "arXiv:2603.13331"),
+    formulas=("law_steps", "nested_law", "hitting_time_with_floor"),
+    against="configurations in which one of the rivals is surely the better description",
+    in_favour="configurations in which the law is surely better than the best rival",
     judge=judge,
 )

@@ -45,6 +45,8 @@ PREDICTION = Prediction(
     rule="supported when clean accuracy falls with rho (Jonckheere-Terpstra within settings and "
     "seed, one-sided), refuted when it rises",
     references=("arXiv:2603.07323", "jonckheere1954"),
+    against="runs of one seed in which the stronger shortcut leaves the higher clean accuracy",
+    in_favour="runs of one seed in which the stronger shortcut leaves the lower clean accuracy",
     judge=judge,
     uses_thresholds=False,
 )

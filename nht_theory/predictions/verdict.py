@@ -57,6 +57,10 @@ class Prediction:
         rule: how the verdict follows from the statistic.
         references: papers, by citation key or arXiv number.
         judge: the test.
+        formulas: names of the formulas (``nht derive NAME``) from which it follows; empty for a
+            claim that the paper states from observation.
+        against: observations that would overturn a verdict of supported.
+        in_favour: observations that would overturn a verdict of refuted.
         uses_thresholds: whether the verdict depends on when a run counts as memorised or
             generalised, so that it is repeated at other thresholds.
     """
@@ -68,6 +72,9 @@ class Prediction:
     references: tuple[str, ...]
     judge: Callable[[StudyEstimates], Verdict]
     uses_thresholds: bool = True
+    formulas: tuple[str, ...] = ()
+    against: str = ""
+    in_favour: str = ""
 
 
 def not_applicable(prediction: str, missing: str) -> Verdict:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from nht_theory.conventions import FORMULA_CONVENTION, VerdictKind
 from nht_theory.errors import InputError
 from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting import colours, svg, tables
 from nht_theory.reporting.content import ReportContent
+from nht_theory.reporting.derivations import derivations
 from nht_theory.reporting.figures.catalogue import draw_all
 from nht_theory.reporting.figures.stability import SIGNS
 from nht_theory.reporting.marks import Figure, Line, Undrawn, legend
-from nht_theory.reporting.story import answers, effect, plural, stability_in_words
+from nht_theory.reporting.story import Answer, answers, effect, plural, stability_in_words
+from nht_theory.reporting.what_would_change import what_would_change
+from nht_theory.runs.run_format import write_atomically
 
 CROWDED = 60
 """Lines in a figure above which each is drawn thinner."""
@@ -26,6 +31,7 @@ SECTIONS = (
     ("runs", "Runs"),
     ("left-out", "Left out"),
     ("merges", "Merged"),
+    ("derivations", "Derivations"),
     ("method", "Method"),
 )
 
@@ -51,6 +57,7 @@ class _Card:
     sign: str
     claim: str
     facts: tuple[tuple[str, str], ...]
+    formulas: tuple[tuple[str, str], ...]
     details: tuple[str, ...]
 
 
@@ -64,6 +71,11 @@ def render(content: ReportContent) -> str:
         lstrip_blocks=True,
     )
     drawn = draw_all(content)
+    judged = [
+        content.claims[v.prediction] for v in content.judged if v.prediction in content.claims
+    ]
+    appendix = derivations(judged)
+    titles = {shown.name: shown.title for shown in appendix}
     style = environment.get_template("report.css").render(
         light=colours.LIGHT, dark=colours.DARK, dark_page=colours.DARK_PAGE
     )
@@ -76,8 +88,11 @@ def render(content: ReportContent) -> str:
         css=Markup(style),
         script=Markup(script),
         sections=SECTIONS,
-        answers=answers(content),
-        cards=[_card(verdict, content) for verdict in content.judged],
+        answers=[
+            _linked(answer, [v.prediction for v in content.judged]) for answer in answers(content)
+        ],
+        cards=[_card(verdict, content, titles) for verdict in content.judged],
+        derivations=appendix,
         verdicts=tables.verdicts_table(content),
         not_judged=tables.not_applicable_table(content),
         drawings=[_drawing(figure) for figure in drawn if isinstance(figure, Figure)],
@@ -99,9 +114,7 @@ def write_report(content: ReportContent, path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise InputError("no such directory", source=path.parent, remedy="create it first")
-    whole = path.with_name(path.name + ".partial")
-    whole.write_text(render(content), encoding="utf-8")
-    whole.replace(path)
+    write_atomically(path, render(content))
 
 
 def _notes(content: ReportContent) -> list[str]:
@@ -118,7 +131,19 @@ def _notes(content: ReportContent) -> list[str]:
     return [*study.notes, *of_runs]
 
 
-def _card(verdict: Verdict, content: ReportContent) -> _Card:
+def _linked(answer: Answer, claims: Iterable[str]) -> tuple[str, str, list[Markup]]:
+    """Question, headline and sentences of an answer; a claim that has a card links to it."""
+    names = "|".join(sorted(map(re.escape, claims), key=len, reverse=True))
+    if not answer.lists_claims or not names:
+        return answer.question, answer.headline, [escape(text) for text in answer.sentences]
+    link = r'<a href="#claim-\1">\1</a>'
+    linked = [
+        Markup(re.sub(rf"\b({names})\b", link, str(escape(text)))) for text in answer.sentences
+    ]
+    return answer.question, answer.headline, linked
+
+
+def _card(verdict: Verdict, content: ReportContent, titles: Mapping[str, str]) -> _Card:
     known = content.claims.get(verdict.prediction)
     adjusted = "" if verdict.holm_p_value is None else f" ({verdict.holm_p_value:.3g} by Holm)"
     facts = (
@@ -126,17 +151,18 @@ def _card(verdict: Verdict, content: ReportContent) -> _Card:
         ("p", "" if verdict.p_value is None else f"{verdict.p_value:.3g}{adjusted}"),
         ("n", f"{plural(verdict.n, 'run')}, {verdict.n_censored} censored"),
         ("decided by", verdict.rule),
-        ("to decide", verdict.power),
-        ("at other thresholds", stability_in_words(verdict)),
+        ("rule", "" if known is None else known.rule),
+        ("would change it", "" if known is None else what_would_change(verdict, known)),
+        ("thresholds", stability_in_words(verdict)),
     )
-    general = () if known is None else (f"Rule: {known.rule}.",)
     return _Card(
         name=verdict.prediction,
         kind=verdict.verdict,
         sign=SIGNS[verdict.verdict],
         claim="" if known is None else known.claim,
         facts=tuple((term, text) for term, text in facts if text),
-        details=(*general, *verdict.details),
+        formulas=() if known is None else tuple((name, titles[name]) for name in known.formulas),
+        details=verdict.details,
     )
 
 

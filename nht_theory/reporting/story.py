@@ -19,6 +19,7 @@ class Answer:
     question: str
     headline: str
     sentences: tuple[str, ...]
+    lists_claims: bool = False
 
 
 def plural(count: int, noun: str) -> str:
@@ -31,6 +32,16 @@ def plural(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun[:-2] + 'es' if noun.endswith('sis') else noun + 's'}"
+
+
+def in_digits(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, whole from 1,000 on.
+
+    Example:
+        >>> in_digits(2648.31), in_digits(0.00140177), in_digits(0.95114, 4)
+        ('2,648', '0.0014', '0.9511')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
 
 
 def answers(content: ReportContent) -> tuple[Answer, Answer, Answer]:
@@ -95,7 +106,7 @@ def _holds(content: ReportContent) -> Answer:
         names = [v.prediction for v in content.verdicts if v.verdict is kind]
         if names:
             sentences.append(f"{kind.capitalize()}: {', '.join(names)}.")
-    return Answer(question, headline, tuple(sentences))
+    return Answer(question, headline, tuple(sentences), lists_claims=True)
 
 
 def _cite(content: ReportContent) -> Answer:
@@ -123,10 +134,10 @@ def effect(verdict: Verdict, *, named: bool = True) -> str:
     around = (
         ""
         if interval is None
-        else f" [{interval.low:.3g}, {interval.high:.3g}] ({interval.coverage:.0%})"
+        else f" [{in_digits(interval.low)}, {in_digits(interval.high)}] ({interval.coverage:.0%})"
     )
     name = f" ({verdict.statistic_name})" if named and verdict.statistic_name else ""
-    return f"{verdict.statistic:.4g}{around}{name}"
+    return f"{in_digits(verdict.statistic, 4)}{around}{name}"
 
 
 def stability_in_words(verdict: Verdict) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate
 from nht_theory.reporting.categories import settings_of
 from nht_theory.reporting.content import ReportContent, ScoredForecast
-from nht_theory.reporting.story import effect
+from nht_theory.reporting.story import effect, in_digits
 from nht_theory.runs.run import Run
 
 
@@ -31,10 +31,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row; ``key`` is the run it belongs to, if any."""
+    """A row; ``key`` is the run it belongs to, ``anchor`` where its first cell leads, if any."""
 
     cells: tuple[Cell, ...]
     key: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,7 @@ def number(value: float | None) -> Cell:
     """
     if value is None:
         return NOTHING
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return Cell(text, repr(float(value)))
+    return Cell(in_digits(value), repr(float(value)))
 
 
 def _estimate(found: Estimate | Missing) -> Cell:
@@ -228,7 +228,8 @@ def verdicts_table(content: ReportContent) -> Table:
                 number(own.n),
                 number(own.n_censored),
                 Cell(own.rule),
-            )
+            ),
+            anchor=f"claim-{own.prediction}",
         )
         for own in content.judged
     )

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,6 +16,7 @@ from nht_theory.cli.derive import Format, derive
 from nht_theory.errors import InputError
 from nht_theory.formulas import catalogue
 from nht_theory.formulas.formula import Formula
+from nht_theory.formulas.mathml import to_mathml
 from nht_theory.formulas.rates import decoupled_rate
 from nht_theory.formulas.rendering import index_page, to_latex, to_markdown, to_text, topic_page
 from nht_theory.formulas.typesetting import Typesetter
@@ -101,3 +103,22 @@ def test_derive_lists_shows_and_refuses(capsys: pytest.CaptureFixture[str]) -> N
         derive("exact_hiting_time")
     with pytest.raises(InputError, match="no topic"):
         catalogue.formulas_of("nothing")
+
+
+@pytest.mark.parametrize("formula", ALL, ids=lambda formula: formula.name)
+def test_every_formula_is_well_formed_mathml(formula: Formula) -> None:
+    tex = Typesetter(formula)
+    parts = [
+        tex.statement(),
+        *map(tex.step, formula.derivation),
+        *(s.latex for s in formula.symbols),
+    ]
+    for latex in parts:
+        root = ElementTree.fromstring(to_mathml(latex))
+        assert root.tag.endswith("math")
+        assert "".join(root.itertext()).strip()
+
+
+def test_mathml_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match="no MathML"):
+        to_mathml(r"\nosuchcommand x")

@@ -14,10 +14,13 @@ from nht_theory.errors import InputError
 from nht_theory.estimators.results import Interval, StudyEstimates
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
+from nht_theory.formulas import catalogue
+from nht_theory.predictions.registry import PREDICTIONS, prediction
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.reporting.content import ReportContent, ScoredForecast
 from nht_theory.reporting.html import render, write_report
 from nht_theory.reporting.story import answers, stability_in_words
+from nht_theory.reporting.what_would_change import what_would_change
 
 INTERVAL = Interval(0.3, 0.6, 0.95, "made up")
 
@@ -204,3 +207,45 @@ def test_stability_in_words() -> None:
     assert stability_in_words(own) == ""
     all_other = replace(own, stability=("0.8: refuted", "0.9: refuted"))
     assert stability_in_words(all_other) == "refuted at all 2 of them"
+
+
+def test_every_claim_names_its_derivation_and_what_would_overturn_it() -> None:
+    for claim in PREDICTIONS:
+        assert set(claim.formulas) <= set(catalogue.names()), claim.name
+        assert claim.against, claim.name
+        assert claim.in_favour, claim.name
+        assert claim.against != claim.in_favour, claim.name
+
+
+def test_a_card_leads_to_the_derivation_and_back(content: ReportContent) -> None:
+    """The law's card links to its formulas, drawn as MathML with every step of their proofs."""
+    law = replace(content.judged[0], prediction="law")
+    page = render(replace(content, verdicts=(law,), claims={"law": prediction("law")}))
+    start = page.index('id="claim-law"')
+    card = page[start : page.index("</article>", start)]
+    for name in prediction("law").formulas:
+        assert f'href="#formula-{name}"' in card
+        formula = catalogue.find(name)
+        start = page.index(f'id="formula-{name}"')
+        shown = page[start : page.index("</article>", start)]
+        assert shown.count("<math ") > len(formula.derivation)
+        assert formula.source in shown
+        assert 'href="#claim-law"' in shown
+    assert "would change it" in card
+    assert "both lie surely within" in card
+
+
+def test_what_would_change_a_verdict(content: ReportContent) -> None:
+    refuted = content.judged[0]
+    claim = prediction("necessity")
+    assert what_would_change(refuted, claim) == (
+        f"{claim.in_favour}; open once p after Holm exceeds 0.05 (now 0.0024)"
+    )
+    supported = replace(refuted, verdict=VerdictKind.SUPPORTED, holm_p_value=None)
+    assert what_would_change(supported, claim) == claim.against
+    still_open = replace(refuted, verdict=VerdictKind.INCONCLUSIVE, power="40 more runs")
+    assert what_would_change(still_open, claim) == "40 more runs"
+    both = what_would_change(replace(still_open, power=""), claim)
+    assert claim.against in both
+    assert claim.in_favour in both
+    assert what_would_change(not_applicable("P4", "x"), prediction("P4")).startswith("data with ")

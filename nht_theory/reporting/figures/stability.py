@@ -59,7 +59,12 @@ def threshold_stability(
         return Undrawn(name, title, "no run reaches two of the thresholds 0.8, 0.9, 0.95, 0.99")
     caption = (
         "A line that is flat belongs to a run whose switch is sharp. A claim whose verdict changes "
-        "along its row depends on the threshold and not on the runs alone."
+        "along its row depends on the threshold and not on the runs alone"
+        + (
+            f" ({', '.join(f'{sign} {kind}' for kind, sign in SIGNS.items())})."
+            if verdict_panel is not None
+            else "."
+        )
     )
     return Figure(name, title, caption, tuple(panels))
 
@@ -82,7 +87,7 @@ def _verdicts(verdicts: tuple[Verdict, ...]) -> Panel | None:
         Axis("threshold, evaluations it must hold", categories=settings),
         Axis("", categories=tuple(reversed(told))),
         (Cells(values, texts, diverging_at=0.0),),
-        title="Verdicts: ✓ supported, × refuted, ? inconclusive, – not applicable",
+        title="Verdict at each threshold",
     )
 
 

@@ -59,17 +59,17 @@ def _curves(estimated: StudyEstimates, column: str, categories: Categories) -> l
     return curves
 
 
-def _events(estimated: StudyEstimates) -> list[Mark]:
-    """T_mem and T_gen on the curve of V, in ink, so that they stand out from the curves."""
+def _events(estimated: StudyEstimates, column: str = columns.SQUARED_NORM) -> list[Mark]:
+    """T_mem and T_gen on the curves of V, in ink, so that they stand out from the curves."""
     marks: list[Mark] = []
     for legend, symbol, field in (
         ("memorises (T_mem)", "circle", "memorization_step"),
         ("generalises (T_gen)", "triangle", "generalization_step"),
     ):
         placed = [
-            (run.name, float(step), _value_at(run, step))
+            (run.name, float(step), _value_at(run, step, column))
             for run, estimate in estimated.pairs()
-            if (step := getattr(estimate, field)) is not None and run.has(columns.SQUARED_NORM)
+            if (step := getattr(estimate, field)) is not None and run.has(column)
         ]
         if placed:
             keys, x, y = zip(*placed, strict=True)
@@ -79,9 +79,9 @@ def _events(estimated: StudyEstimates) -> list[Mark]:
     return marks
 
 
-def _value_at(run: Run, step: int) -> float:
+def _value_at(run: Run, step: int, column: str) -> float:
     place = int(np.searchsorted(run.steps, step))
-    return float(run.squared_norm[min(place, len(run) - 1)])
+    return float(run.column(column)[min(place, len(run) - 1)])
 
 
 def norm_trajectories(estimated: StudyEstimates) -> Figure | Undrawn:
@@ -114,15 +114,17 @@ def group_trajectories(estimated: StudyEstimates) -> Figure | Undrawn:
         Panel(
             axis,
             Axis("V", log=True),
-            tuple(_curves(estimated, columns.of_group(columns.SQUARED_NORM, group), categories)),
+            (*_curves(estimated, column, categories), *_events(estimated, column)),
             title=group,
         )
         for group in shown
+        for column in [columns.of_group(columns.SQUARED_NORM, group)]
     )
     rest = f" Not drawn: {', '.join(groups[MOST_GROUPS:])}." if len(groups) > MOST_GROUPS else ""
     caption = (
-        "V of each group of parameters, one line a run, log scale. Where one group carries most "
-        f"of V, the total's rate is that group's and says little about the others.{rest}"
+        "V of each group of parameters, one line a run, log scale, with the same events. Where "
+        "one group carries most of V, the total's rate is that group's and says little about the "
+        f"others.{rest}"
     )
     return Figure(name, title, caption, panels)
 
