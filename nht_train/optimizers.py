@@ -1,4 +1,4 @@
-"""The optimisers that a configuration can name, as torch has them.
+"""The optimisers that a configuration can name, as torch (Lion: timm) has them.
 
 Each function takes the model, the names of the tensors that weight decay acts on, and its own
 options; what it returns says how the decay enters, which is what the theory needs to know.
@@ -17,6 +17,7 @@ from torch.optim import Optimizer
 
 from nht_theory.checkpoints.groups import parameter_groups
 from nht_theory.conventions import DecayForm, OptimizerKind
+from nht_theory.errors import InputError
 
 Rate = Annotated[float, Field(gt=0)]
 Decay = Annotated[float, Field(ge=0)]
@@ -27,6 +28,7 @@ OPTIMIZERS = {
     "adam": "nht_train.optimizers:adam",
     "adamw": "nht_train.optimizers:adamw",
     "muon": "nht_train.optimizers:muon",
+    "lion": "nht_train.optimizers:lion",
 }
 """name -> module:function, where the function returns :class:`ChosenOptimizer`."""
 
@@ -201,6 +203,36 @@ def muon(
     return ChosenOptimizer(
         tuple(parts), OptimizerKind.MUON, DecayForm.DECOUPLED, {"momentum": momentum}
     )
+
+
+def lion(
+    model: nn.Module,
+    decayed: Collection[str],
+    *,
+    learning_rate: Rate = 1e-4,
+    weight_decay: Decay = 1.0,
+    beta_1: Beta = 0.9,
+    beta_2: Beta = 0.99,
+) -> ChosenOptimizer:
+    """Lion (Chen et al., arXiv 2302.06675) as timm has it, decoupled decay.
+
+    Raises:
+        InputError: timm is not installed.
+    """
+    try:
+        from timm.optim.lion import Lion
+    except ImportError as error:
+        raise InputError(
+            "Lion is timm's, which is not installed",
+            source="optimizer.name",
+            remedy="pip install 'nht[lion]'",
+        ) from error
+    part = Lion(
+        _groups(model.named_parameters(), decayed, learning_rate, weight_decay),
+        betas=(beta_1, beta_2),
+    )
+    constants = {"beta_1": beta_1, "beta_2": beta_2}
+    return ChosenOptimizer((part,), OptimizerKind.LION, DecayForm.DECOUPLED, constants)
 
 
 def _groups(

@@ -16,7 +16,7 @@ from nht_theory.errors import InputError
 from nht_train.config import TrainConfig
 from nht_train.interventions import decayed_names
 from nht_train.models.transformer import Transformer
-from nht_train.optimizers import adam, adamw, muon, sgd
+from nht_train.optimizers import adam, adamw, lion, muon, sgd
 from nht_train.schedules import cosine, linear_warmup
 from nht_train.schedules import step as step_decay
 from nht_train.setup import build, describe_run
@@ -58,6 +58,7 @@ def one_weight() -> nn.Linear:
     [
         (adamw, DecayForm.DECOUPLED, 1 - 0.1 * 0.2),
         (sgd, DecayForm.DECOUPLED, 1 - 0.1 * 0.2),
+        (lion, DecayForm.DECOUPLED, 1 - 0.1 * 0.2),
         (lambda *a, **k: sgd(*a, decay="l2_penalty", **k), DecayForm.L2_PENALTY, 1 - 2 * 0.1 * 0.2),
     ],
 )
@@ -110,7 +111,7 @@ def test_muon_takes_the_inner_matrices_and_adamw_the_rest() -> None:
     assert not inner & rest
 
 
-@pytest.mark.parametrize("name", ["muon", "adam", "sgd"])
+@pytest.mark.parametrize("name", ["muon", "adam", "sgd", "lion"])
 def test_every_optimiser_satisfies_the_identity_between_evaluations(
     tmp_path: Path, name: str
 ) -> None:
