@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from nht_theory.errors import InputError
-
-LOCK_FILE = "run.lock"
+from nht_theory.runs.run_format import LOCK_FILE
 
 
 class RunLock:

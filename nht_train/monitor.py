@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -253,11 +253,7 @@ def decoupled_decay(optimizer: Optimizer, group: Mapping[str, Any]) -> float:
 
 
 def model_groups(model: nn.Module, optimizers: Iterable[Optimizer]) -> tuple[ParameterGroup, ...]:
-    """Parameter groups of a model, decayed or not according to its optimisers.
-
-    A prefix that every name shares (the module that a framework wraps around a model) says nothing
-    of the layers and is left aside while they are told apart.
-    """
+    """Parameter groups of a model, decayed or not according to its optimisers."""
     decayed_ids = {
         id(parameter)
         for optimizer in optimizers
@@ -266,25 +262,10 @@ def model_groups(model: nn.Module, optimizers: Iterable[Optimizer]) -> tuple[Par
         for parameter in group["params"]
     }
     trainable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    prefix = _shared_prefix([name for name, _ in trainable])
-    groups = parameter_groups(
-        {name.removeprefix(prefix): tuple(p.shape) for name, p in trainable},
-        decayed={name.removeprefix(prefix) for name, p in trainable if id(p) in decayed_ids},
+    return parameter_groups(
+        {name: tuple(p.shape) for name, p in trainable},
+        decayed={name for name, p in trainable if id(p) in decayed_ids},
     )
-    return tuple(
-        replace(group, parameter_names=tuple(prefix + name for name in group.parameter_names))
-        for group in groups
-    )
-
-
-def _shared_prefix(names: Sequence[str]) -> str:
-    """The modules that hold every parameter, with the dot: ``net.`` of ``net.a.b``, ``net.c.d``."""
-    shared: list[str] = []
-    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
-        if len(set(parts)) > 1 or parts[0].isdigit():
-            break
-        shared.append(parts[0])
-    return "".join(f"{part}." for part in shared)
 
 
 def _wide(tensor: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.links import why_not_followed
 from nht_theory.errors import InputError
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
@@ -115,7 +116,7 @@ def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[tuple[Path, list[str]
         for entry in listed:
             path = Path(entry.path)
             if entry.is_symlink():
-                left_out.append(LeftOut(_relative(path, root), _link_reason(path, root)))
+                left_out.append(LeftOut(_relative(path, root), why_not_followed(path, root)))
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(path)
             elif entry.is_file(follow_symlinks=False):
@@ -132,16 +133,6 @@ def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[tuple[Path, list[str]
 
 def _relative(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path != root else str(root)
-
-
-def _link_reason(path: Path, root: Path) -> str:
-    try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        return "a link that leads nowhere or in a circle"
-    if not target.is_relative_to(root.resolve()):
-        return "a link that leaves the directory: not followed"
-    return "a link into the directory: its target is read in its place"
 
 
 def _looks_like_one(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 Shape = tuple[int, ...]
 LayerKey = tuple[str | int, ...]
@@ -28,12 +28,20 @@ def layers_of(shapes: Mapping[str, Shape]) -> dict[str, tuple[str, ...]]:
     """Layer name -> names of its parameters, from the input to the output.
 
     The layers are ``embedding``, ``layers.0`` ..., ``head`` (the first and the last only where
-    there is one), and together they hold every parameter once.
+    there is one), and together they hold every parameter once. Modules that every name begins
+    with (what a framework wraps around a model) say nothing of the layers and are left aside.
 
     Example:
         >>> layers_of({"0.weight": (4, 2), "0.bias": (4,), "2.weight": (1, 4), "2.bias": (1,)})
         {'layers.0': ('0.weight', '0.bias'), 'head': ('2.weight', '2.bias')}
     """
+    prefix = shared_prefix(shapes)
+    if prefix:
+        inside = {name.removeprefix(prefix): shape for name, shape in shapes.items()}
+        return {
+            layer: tuple(prefix + name for name in names)
+            for layer, names in layers_of(inside).items()
+        }
     members: dict[LayerKey, list[str]] = {}
     wrappers = _wrappers(shapes)
     for name in shapes:
@@ -54,6 +62,21 @@ def layers_of(shapes: Mapping[str, Shape]) -> dict[str, tuple[str, ...]]:
     if head is not None:
         layers[HEAD] = tuple(members[head])
     return layers
+
+
+def shared_prefix(names: Iterable[str]) -> str:
+    """The modules that hold every parameter, with the dot; a number is a layer and no wrapper.
+
+    Example:
+        >>> shared_prefix(["net.fc1.weight", "net.fc2.weight"]), shared_prefix(["0.w", "0.b"])
+        ('net.', '')
+    """
+    shared: list[str] = []
+    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
+        if len(set(parts)) > 1 or parts[0].isdigit():
+            break
+        shared.append(parts[0])
+    return "".join(f"{part}." for part in shared)
 
 
 def order_is_lost(names: list[str]) -> bool:

@@ -78,6 +78,7 @@ def load_study(
     )
     _check_pattern(read, options)
     records = tuple(item.run for item in read)
+    left_out = [*found.left_out, *failures, *(part for item in read for part in item.left_out)]
     with_trajectory = [record for record in records if len(record)]
     runs, merges = (
         merge_repeats(with_trajectory) if options.merge_repeats else (tuple(with_trajectory), ())
@@ -87,7 +88,7 @@ def load_study(
         records=records,
         runs=runs,
         merges=merges,
-        left_out=(*found.left_out, *failures, *(part for item in read for part in item.left_out)),
+        left_out=tuple(dict.fromkeys(left_out)),  # logs and checkpoints may both name a link
         notes=tuple(_notes(read)),
     )
 

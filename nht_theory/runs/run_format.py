@@ -37,9 +37,12 @@ METRICS_FILE = "metrics.jsonl"
 STATUS_FILE = "status.json"
 REGISTRATION_FILE = ".registered.jsonl"
 """In a study directory: what was written before the first run, and when."""
+LOCK_FILE = "run.lock"
+"""Held by the process that trains the run; empty."""
 CHECKPOINT_DIRECTORY = "checkpoints"
 LATEST_DIRECTORY = "latest"
 
+_TEMPORARY_NAME = re.compile(r"\..+\.\d+\.part")
 _CHECKPOINT_NAME = re.compile(r"step_(\d+)\.safetensors")
 
 
@@ -134,6 +137,16 @@ def checkpoint_step(name: str) -> int | None:
 def is_run_directory(path: Path) -> bool:
     """Whether ``path`` is a directory with a ``run.json``."""
     return (path / RUN_FILE).is_file()
+
+
+def is_housekeeping(name: str) -> bool:
+    """Whether a file of that name is ours and never data: a lock, a registration, half a file.
+
+    Example:
+        >>> [is_housekeeping(name) for name in ("run.lock", ".status.json.811.part", "run.csv")]
+        [True, True, False]
+    """
+    return name in (LOCK_FILE, REGISTRATION_FILE) or bool(_TEMPORARY_NAME.fullmatch(name))
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints.directory_units import DISTRIBUTED_METADATA
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.links import why_not_followed
 from nht_theory.runs import run_format
 
 _DIGITS = re.compile(r"(\d+)")
@@ -51,7 +52,8 @@ def walk(root: Path, left_out: list[LeftOut]) -> Iterator[Folder]:
     """Visit ``root`` and what lies in it, parents first, in natural order.
 
     Links are not followed, hidden entries and the checkpoints of a run directory are not entered,
-    and what cannot be listed is reported.
+    and what cannot be listed is reported. The lock of a live run, the record of registered files
+    and a half-written file of ours are known, and no news.
 
     Args:
         root: a directory.
@@ -70,10 +72,12 @@ def walk(root: Path, left_out: list[LeftOut]) -> Iterator[Folder]:
             continue
         for entry in entries:
             label = f"{relative}{entry.name}"
+            if run_format.is_housekeeping(entry.name):
+                continue
             if entry.name.startswith(".") and entry.name != DISTRIBUTED_METADATA:
                 left_out.append(LeftOut(label, "hidden"))
             elif entry.is_symlink():
-                left_out.append(LeftOut(label, _link(Path(entry.path), root)))
+                left_out.append(LeftOut(label, why_not_followed(Path(entry.path), root)))
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
             elif entry.is_file(follow_symlinks=False):
@@ -84,13 +88,3 @@ def walk(root: Path, left_out: list[LeftOut]) -> Iterator[Folder]:
             folders = [name for name in folders if name not in OF_RUN_DIRECTORY]
         yield Folder(path, relative, tuple(files), tuple(folders))
         pending.extend((path / name, f"{relative}{name}/") for name in reversed(folders))
-
-
-def _link(path: Path, root: Path) -> str:
-    try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        return "a link that leads nowhere or in a circle"
-    if not target.is_relative_to(root.resolve()):
-        return "a link that leaves the directory"
-    return "a link to something in the directory, which is read in its place"

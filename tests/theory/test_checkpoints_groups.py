@@ -130,6 +130,17 @@ def test_decay_from_the_optimiser_wins_over_dimensions():
     assert groups_of(shapes, "decay", set(shapes)) == {"decayed": set(shapes)}
 
 
+@pytest.mark.parametrize("wrapper", ["module.", "net._orig_mod."])
+def test_what_is_wrapped_around_a_model_changes_no_layer(wrapper):
+    shapes = {"fc1.weight": (4, 3), "fc1.bias": (4,), "fc2.weight": (4, 4), "out.weight": (2, 4)}
+    expected = groups_of(shapes, "layer")
+    assert len(expected) == 3
+    wrapped = {wrapper + name: shape for name, shape in shapes.items()}
+    assert groups_of(wrapped, "layer") == {
+        layer: {wrapper + name for name in names} for layer, names in expected.items()
+    }
+
+
 def test_unknown_decayed_name_is_an_error():
     with pytest.raises(InputError, match=r"'b\.weight' is not among"):
         parameter_groups({"a.weight": (2, 2)}, ["b.weight"])

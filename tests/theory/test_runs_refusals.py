@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from nht_theory.errors import InputError, UnsafeFileError
 from nht_theory.runs.load import load_study
@@ -147,10 +148,10 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     study = load_study(root)
     assert [run.name for run in study.runs] == ["run"]
     assert {item.file: item.reason for item in study.left_out} == {
-        "again.csv": "a link to something in the directory, which is read in its place",
+        "again.csv": "a link into the directory: its target is read in its place",
         "circle": "a link that leads nowhere or in a circle",
-        "leaves.csv": "a link that leaves the directory",
-        "loop": "a link to something in the directory, which is read in its place",
+        "leaves.csv": "a link that leaves the directory: not followed",
+        "loop": "a link into the directory: its target is read in its place",
     }
 
 
@@ -180,6 +181,25 @@ def test_files_without_permission(unprivileged: Path) -> None:
     }
     assert "Permission denied" in refusal(unprivileged / "shut")
     assert "Permission denied" in refusal(unprivileged / "closed.csv")
+
+
+def test_our_own_files_beside_the_data_are_no_news(tmp_path: Path) -> None:
+    log(tmp_path / "run.csv")
+    for name in ("run.lock", ".registered.jsonl", ".report.html.4711.part"):
+        log(tmp_path / name, "")
+    log(tmp_path / ".other.jsonl")
+    assert [(item.file, item.reason) for item in load_study(tmp_path).left_out] == [
+        (".other.jsonl", "hidden")
+    ]
+
+
+def test_a_link_is_named_once_where_logs_and_checkpoints_are(tmp_path: Path) -> None:
+    log(tmp_path / "run.csv")
+    save_file({"w": np.ones((2, 2))}, tmp_path / "step_10.safetensors")
+    (tmp_path / "step_20.safetensors").symlink_to(tmp_path / "step_10.safetensors")
+    assert [(item.file, item.reason) for item in load_study(tmp_path).left_out] == [
+        ("step_20.safetensors", "a link into the directory: its target is read in its place")
+    ]
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
