@@ -12,8 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # validation/ is no part of the installed package
 
+from nht_theory.predictions.registry import PREDICTIONS  # noqa: E402
+from validation.evidence import evidence_table  # noqa: E402
 from validation.studies.__main__ import main  # noqa: E402
 from validation.studies.catalogue import STUDIES, StudyPlan  # noqa: E402
+from validation.studies.markdown import with_blocks  # noqa: E402
+from validation.studies.page import generated  # noqa: E402
+from validation.studies.published import Figure, published_figures  # noqa: E402
 from validation.studies.results import read_results  # noqa: E402
 
 HERE = ROOT / "validation" / "studies"
@@ -79,3 +84,48 @@ def test_a_study_runs_at_toy_size(
 
 def _text(plan: StudyPlan) -> str:
     return (HERE / f"{plan.name}.toml").read_text()
+
+
+@pytest.mark.parametrize("plan", STUDIES, ids=lambda plan: plan.name)
+def test_a_committed_page_is_what_its_results_give(plan: StudyPlan) -> None:
+    page = (HERE / plan.name / "README.md").read_text()
+    assert with_blocks(page, generated(plan, HERE / plan.name), plan.name) == page
+
+
+def test_the_committed_table_of_claims_is_what_the_verdicts_give() -> None:
+    page = (ROOT / "validation" / "README.md").read_text()
+    assert with_blocks(page, {"evidence": evidence_table()}, "validation/README.md") == page
+
+
+def test_the_table_shows_every_claim_and_names_every_study() -> None:
+    table = evidence_table()
+    assert all(f"**{own.name}**" in table for own in PREDICTIONS)
+    assert all(f"studies/{plan.name}/README.md" in table for plan in STUDIES)
+    answered = {name for plan in STUDIES for name in plan.answers}
+    assert answered <= {own.name for own in PREDICTIONS}
+
+
+def test_a_published_figure_is_computed_from_the_runs_that_match() -> None:
+    runs = [
+        {"weight_decay": "0.1", "delay": "10", "norm": "4"},
+        {"weight_decay": "0.1", "delay": "30", "norm": "5"},
+        {"weight_decay": "1.0", "delay": "", "norm": "6"},
+    ]
+    weak = {"weight_decay": 0.1}
+    assert Figure("T", "", "delay", where=weak).ours(runs) == "20 ± 14.1 (n = 2)"
+    assert Figure("T", "", "delay", "range").ours(runs) == "10 to 30 (n = 2)"
+    assert Figure("T", "", "delay", "share").ours(runs) == "2 of 3"
+    listed = {"weight_decay": [0.1, 9.0]}
+    assert Figure("T", "", "delay", "share", listed).ours(runs) == "2 of 2"
+    assert Figure("T", "", "delay", where={"weight_decay": 1}).ours(runs) == "none of 1"
+    assert Figure("T", "", "delay", "range", weak, per="norm").ours(runs) == "2.5 to 6 (n = 2)"
+    assert Figure("T", "", "delay", where={"weight_decay": 9}).ours(runs) == "no such run"
+
+
+def test_every_published_figure_names_a_column_of_its_study() -> None:
+    for plan in STUDIES:
+        found = read_results(HERE / plan.name)
+        for figure in published_figures(plan.name):
+            assert figure.ours([]) == "no such run"
+            if found is not None:
+                assert {figure.column, *figure.where} <= found.runs[0].keys(), figure.what

@@ -26,7 +26,7 @@ class Figure:
         paper: what is printed.
         column: of runs.csv.
         statistic: mean (with the standard deviation), range, or share (of runs that have it).
-        where: column -> value that a run must have.
+        where: column -> value that a run must have, or a list of such values.
         per: a column that ``column`` is divided by, run for run.
     """
 
@@ -73,6 +73,8 @@ class Figure:
 
 
 def _same(found: str | None, wanted: object) -> bool:
+    if isinstance(wanted, list):
+        return any(_same(found, one) for one in wanted)
     if found is None or found == "":
         return wanted == ""
     if isinstance(wanted, int | float):
