@@ -22,7 +22,7 @@ from nht_train.sweep.local import LocalSweep
 from nht_train.sweep.run import outcome, sweep
 from nht_train.sweep.state import RunView, Standing, last_metrics, view
 from nht_train.sweep.study_file import read_study
-from nht_train.trainer import train
+from nht_train.trainer import train, train_lanes
 
 TOY = """
 name = "toy"
@@ -186,6 +186,22 @@ def _start_controller(folder: Path) -> subprocess.Popen[bytes]:
     code = "import sys; from nht_theory.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "sweep", str(path), "-o", str(folder / "out")]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+def test_a_run_is_the_same_alone_in_a_sweep_of_eight_and_in_lanes_of_four(tmp_path: Path) -> None:
+    path = _study(tmp_path, steps=60)
+    path.write_text(path.read_text().replace("seed = [0, 1]", "seed = [0, 1, 2, 3]"))
+    assert sweep(path, tmp_path / "eight", workers=4)[0]
+    swept = _metrics(tmp_path / "eight")
+    assert len(swept) == 8
+    _, planned = read_study(path)
+    train(planned[5].config, tmp_path / "alone" / planned[5].name)
+    lanes = planned[4:]
+    train_lanes([run.config for run in lanes], [tmp_path / "lanes" / run.name for run in lanes])
+    for some in (_metrics(tmp_path / "alone"), _metrics(tmp_path / "lanes")):
+        assert some == {name: swept[name] for name in some}
+        assert planned[5].name in some
 
 
 @pytest.mark.slow
