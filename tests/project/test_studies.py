@@ -129,3 +129,10 @@ def test_every_published_figure_names_a_column_of_its_study() -> None:
             assert figure.ours([]) == "no such run"
             if found is not None:
                 assert {figure.column, *figure.where} <= found.runs[0].keys(), figure.what
+
+
+def test_the_committed_benchmark_page_is_what_its_figures_give() -> None:
+    from validation.benchmarks.__main__ import page_tables
+
+    page = (ROOT / "validation" / "benchmarks" / "README.md").read_text()
+    assert with_blocks(page, {"figures": page_tables()}, "benchmarks") == page

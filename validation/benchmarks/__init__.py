@@ -1,0 +1,1 @@
+"""Speed and forecast error beside what people use: ``python -m validation.benchmarks NAME``."""
