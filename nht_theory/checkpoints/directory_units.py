@@ -16,12 +16,14 @@ from nht_theory.errors import InputError
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 DISTRIBUTED_METADATA = ".metadata"
 INDEX_SUFFIXES = (".safetensors.index.json", ".bin.index.json")
+TRAINING_ARGUMENTS = "training_args.bin"
+"""Settings that Transformers' Trainer pickles beside its weights: no checkpoint."""
 RESUME_DIRECTORY = "latest"
 """Of our run directories: what resuming needs, a copy of the last step."""
 
 _SHARD = re.compile(r"(?P<base>.+)-\d{5}-of-\d{5}(?P<suffix>\.safetensors|\.bin)$")
 _COMPANION = re.compile(
-    r"^(optimizer\w*|scheduler\w*|rng_state\w*|random_states\w*|training_args|scaler\w*"
+    r"^(optimizer\w*|scheduler\w*|rng_state\w*|random_states\w*|scaler\w*"
     r"|trainer_state|.*optim_states|lr_scheduler\w*|optim|opt)\.(pt|pth|bin|ckpt|safetensors)$"
 )
 _CARRIER = re.compile(r"^(checkpoints?|ckpts?|weights|models?|snapshots?|saved_models?)$", re.I)
@@ -136,7 +138,7 @@ def _relative(path: Path, root: Path) -> str:
 
 
 def _looks_like_one(name: str) -> bool:
-    return name.endswith(SUFFIXES)
+    return name.endswith(SUFFIXES) and name != TRAINING_ARGUMENTS
 
 
 def _units_of(

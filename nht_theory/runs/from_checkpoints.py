@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nht_theory.checkpoints.discovery import CheckpointSeries
+from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.progress import Report
 from nht_theory.checkpoints.trajectory import NormTrajectory, norm_trajectory
 from nht_theory.runs import column_names, columns
@@ -130,6 +131,40 @@ def join(log: Run, weights: Run) -> Run:
         groups=log.groups or weights.groups,
         notes=tuple(notes),
     )
+
+
+def in_steps(weights: Run, last_steps: Mapping[int, int]) -> tuple[Run, tuple[LeftOut, ...]] | None:
+    """A run of checkpoints known by their epochs, on the steps of the log of the same training.
+
+    Args:
+        weights: its clock is the epoch.
+        last_steps: epoch -> the last step that the log has of it.
+
+    Returns:
+        the run, and the epochs that the log does not have; None where it has none of them, or
+        its steps do not rise with the epochs.
+
+    Example:
+        >>> from pathlib import Path
+        >>> norms = {"squared_norm": np.array([4.0, 3.0, 2.0])}
+        >>> saved = Run("a", Path("a"), np.array([0, 1, 7]), norms)
+        >>> placed, left_out = in_steps(saved, {0: 99, 1: 199})
+        >>> placed.steps, placed.squared_norm, left_out[0].file
+        (array([ 99, 199]), array([4., 3.]), 'a: epoch 7')
+    """
+    known = np.array([int(epoch) in last_steps for epoch in weights.steps], dtype=bool)
+    steps = np.array([last_steps[int(epoch)] for epoch in weights.steps[known]], dtype=np.int64)
+    if not known.any() or not bool(np.all(np.diff(steps) > 0)):
+        return None
+    left_out = tuple(
+        LeftOut(f"{weights.name}: epoch {epoch}", "the log has no step of that epoch")
+        for epoch in weights.steps[~known]
+    )
+    # What reading them noted of their clock holds no longer.
+    notes = [note for note in weights.notes if column_names.EPOCH not in note]
+    notes.append("checkpoints known by their epoch stand at the last step that the log has of it")
+    values = {name: series[known] for name, series in weights.values.items()}
+    return replace(weights, steps=steps, values=values, notes=tuple(notes)), left_out
 
 
 def _on(

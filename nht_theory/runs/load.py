@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.progress import Report
 from nht_theory.conventions import NormKind
@@ -124,8 +125,8 @@ def _read_all(
             logs_of[planned.path] if series_in[planned.path] == 1 else []
         )
         for item in content.read:
-            if len(log) == 1 and planned.series.unit == columns.STEP:
-                read[log[0]] = _joined(read[log[0]], item)
+            if len(log) == 1 and (timed := _in_steps(item, planned.series, read[log[0]])):
+                read[log[0]] = _joined(read[log[0]], timed)
             else:
                 read.append(item)
     return _distinct_names(read), failures
@@ -161,6 +162,19 @@ def _distinct_names(read: list[ReadRun]) -> list[ReadRun]:
         names.add(name)
         distinct.append(replace(item, run=replace(item.run, name=name)) if number > 2 else item)
     return distinct
+
+
+def _in_steps(weights: ReadRun, series: CheckpointSeries, log: ReadRun) -> ReadRun | None:
+    """Checkpoints whose steps are known, if need be from the epochs in the log beside them."""
+    if series.unit == columns.STEP:
+        return weights
+    if series.unit != column_names.EPOCH:
+        return None
+    placed = from_checkpoints.in_steps(weights.run, log.last_steps)
+    if placed is None:
+        return None
+    run, left_out = placed
+    return replace(weights, run=run, left_out=(*weights.left_out, *left_out))
 
 
 def _joined(log: ReadRun, weights: ReadRun) -> ReadRun:
@@ -212,9 +226,10 @@ def _records(
         return [run_directory.read(planned.path, planned.name)], []
     if planned.reader is Reader.JSON_STUDY:
         return json_study.read(planned.path, planned.name, read_json(planned.path))
-    if planned.reader is Reader.TRAINER_STATE:
-        return [trainer_state.read(planned.parts, planned.name)], []
     beside, broken = settings_file.read_all(planned.beside)
+    if planned.reader is Reader.TRAINER_STATE:
+        record = trainer_state.read(planned.parts, planned.name)
+        return [_with_settings(record, beside, broken)], []
     if planned.series is not None:
         record = from_checkpoints.read(planned.series, beside, options, progress)
         return [replace(record, left_out=(*record.left_out, *broken))], []
@@ -226,6 +241,17 @@ def _records(
     runs = tidy.split_runs(replace(record, notes=(*record.notes, *notes)), options)
     runs[0] = replace(runs[0], left_out=(*runs[0].left_out, *broken))
     return [runs[0], *(replace(run, left_out=()) for run in runs[1:])], []
+
+
+def _with_settings(
+    record: Record, beside: Mapping[str, object], broken: tuple[LeftOut, ...]
+) -> Record:
+    """The record, what it does not say itself taken from the files beside it."""
+    return replace(
+        record,
+        settings={**beside, **record.settings},
+        left_out=(*record.left_out, *broken),
+    )
 
 
 _TABLE_READERS = {

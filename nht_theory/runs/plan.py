@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from nht_theory.checkpoints.directory_units import (
     DISTRIBUTED_METADATA,
     INDEX_SUFFIXES,
     SUFFIXES,
+    TRAINING_ARGUMENTS,
 )
 from nht_theory.checkpoints.discovery import find_series
 from nht_theory.checkpoints.left_out import LeftOut
@@ -69,17 +70,36 @@ def plan_reading(path: Path | str, options: ReadOptions = DEFAULT_OPTIONS) -> Re
         raise InputError(f"cannot be read ({error})", source=source) from None
     left_out: list[LeftOut] = []
     planned: list[PlannedFile] = []
+    arguments: list[Path] = []
     has_checkpoints = False
     for folder in walk(source, left_out):
+        if TRAINING_ARGUMENTS in folder.files:
+            arguments.append(folder.path / TRAINING_ARGUMENTS)
         planned.extend(_plan_of_folder(folder, source, options, left_out))
         has_checkpoints |= any(map(_is_of_a_checkpoint, folder.files))
     if not planned and len(left_out) == 1 and left_out[0].file == str(source):
         raise InputError(left_out[0].reason, source=source)
     logs = _distinct_names(_one_run_per_trainer(planned))
     weights = _plan_of_checkpoints(source, logs, left_out) if has_checkpoints else ()
-    settings = {path for series in weights for path in series.beside}
+    files = (*logs, *weights)
+    left_out.extend(_arguments_not_read(arguments, files, source))
+    settings = {path for file in files for path in file.beside}
     unused = (item for item in left_out if source / item.file not in settings)
-    return ReadPlan(source, (*logs, *weights), tuple(unused))
+    return ReadPlan(source, files, tuple(unused))
+
+
+def _arguments_not_read(
+    arguments: Sequence[Path], files: Sequence[PlannedFile], source: Path
+) -> Iterator[LeftOut]:
+    """Pickled arguments of the Trainer that no run takes its settings from."""
+    for path in arguments:
+        owners = [file for file in files if path.is_relative_to(file.path) and file.beside]
+        read = [own for file in owners for own in file.beside if own.name == TRAINING_ARGUMENTS]
+        reason = "settings of no log and no checkpoint that is read"
+        if read:
+            shown = read[0].relative_to(source) if read[0].is_relative_to(source) else read[0]
+            reason = f"the run's settings are read from {shown}"
+        yield LeftOut(str(path.relative_to(source)), reason)
 
 
 def _plan_of_file(path: Path, options: ReadOptions) -> ReadPlan:
@@ -120,13 +140,15 @@ def _plan_of_checkpoints(
         folder = series.directory
         inside = folder != source and folder.is_relative_to(source)
         names = sorted(path.name for path in folder.iterdir() if path.is_file())
+        beside = _shared_settings(Folder(folder, "", tuple(names), ()))
+        arguments = _arguments_in(folder) or _arguments_in(series.checkpoints[-1].path.parent)
         planned.append(
             PlannedFile(
                 file=str(folder.relative_to(source)) if inside else source.name or ".",
                 path=folder,
                 reader=Reader.CHECKPOINTS,
                 name=series.name,
-                beside=_shared_settings(Folder(folder, "", tuple(names), ())),
+                beside=(*beside, *arguments),
                 parts=tuple(checkpoint.path for checkpoint in series.checkpoints),
                 series=series,
             )
@@ -232,7 +254,14 @@ def _plan_of_trainer(path: Path, file: str, label: str) -> PlannedFile:
     in_checkpoint = _checkpoint_number(path) is not None
     owner = path.parent.parent if in_checkpoint else path.parent
     run = (label.rpartition("/")[0] if in_checkpoint else label) or owner.resolve().name
-    return PlannedFile(file, owner, Reader.TRAINER_STATE, run, (), (path,))
+    beside = _arguments_in(path.parent)
+    return PlannedFile(file, owner, Reader.TRAINER_STATE, run, beside, (path,))
+
+
+def _arguments_in(folder: Path) -> tuple[Path, ...]:
+    """The arguments that Transformers' Trainer pickled there."""
+    found = folder / TRAINING_ARGUMENTS
+    return (found,) if found.is_file() and not found.is_symlink() else ()
 
 
 def _checkpoint_number(path: Path) -> int | None:
@@ -296,7 +325,8 @@ def _one_run_per_trainer(planned: list[PlannedFile]) -> list[PlannedFile]:
                 key=lambda path: (_checkpoint_number(path) is None, _checkpoint_number(path) or 0),
                 reverse=True,
             )
-            united.append(replace(file, parts=tuple(of_run)))
+            beside = [found for path in of_run for found in _arguments_in(path.parent)]
+            united.append(replace(file, parts=tuple(of_run), beside=tuple(beside[:1])))
     return united
 
 

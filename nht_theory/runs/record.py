@@ -14,7 +14,7 @@ from nht_theory.runs import column_names, events, settings
 from nht_theory.runs.file_names import contradictions, settings_of_name
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.run import Hyperparameters, ParameterGroup, Run
-from nht_theory.runs.trajectory import Cells, trajectory
+from nht_theory.runs.trajectory import Cells, last_steps_of_epochs, trajectory
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class ReadRun:
         names: every column and setting that the source names.
         matches_pattern: whether the run's name told settings; True without a pattern.
         left_out: parts of the file not used.
+        last_steps: epoch -> the last step logged in it, where the log counts both.
     """
 
     run: Run
@@ -65,6 +66,7 @@ class ReadRun:
     names: tuple[str, ...] = ()
     matches_pattern: bool = True
     left_out: tuple[LeftOut, ...] = ()
+    last_steps: Mapping[int, int] = field(default_factory=dict)
 
 
 def to_run(record: Record, options: ReadOptions) -> ReadRun:
@@ -115,6 +117,7 @@ def _to_run(record: Record, options: ReadOptions) -> ReadRun:
         names=(*record.cells, *record.settings, *record.results),
         matches_pattern=options.pattern is None or told is not None,
         left_out=record.left_out,
+        last_steps=last_steps_of_epochs(record.cells, resolution),
     )
 
 

@@ -74,6 +74,35 @@ def trajectory(cells: Mapping[str, Cells], resolution: column_names.Resolution) 
     return Trajectory(steps, values, tuple(notes))
 
 
+def last_steps_of_epochs(
+    cells: Mapping[str, Cells], resolution: column_names.Resolution
+) -> dict[int, int]:
+    """Epoch -> the last step logged in it; empty where the log does not count both.
+
+    Example:
+        >>> log = {"step": [10, 20, 30], "epoch": [0, 0, 1], "V": [3, 2, 1]}
+        >>> last_steps_of_epochs(log, column_names.resolve(log, {}))
+        {0: 20, 1: 30}
+    """
+    step = resolution.sources.get(columns.STEP)
+    epoch = resolution.sources.get(column_names.EPOCH)
+    if step is None or epoch is None:
+        return {}
+    last: dict[int, int] = {}
+    try:
+        pairs = zip(
+            _floats(cells[epoch.name], epoch.name),
+            _floats(cells[step.name], step.name),
+            strict=True,
+        )
+        for number, at in pairs:
+            if np.isfinite(at) and number == np.floor(number):
+                last[int(number)] = max(int(at), last.get(int(number), 0))
+    except (InputError, OverflowError):  # an epoch that is no number places no checkpoint
+        return {}
+    return last
+
+
 def _clock(
     cells: Mapping[str, Cells], resolution: column_names.Resolution
 ) -> tuple[NDArray[np.float64], list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import shutil
 from argparse import Namespace
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nht_theory.conventions import DecayForm
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.plan import plan_reading
@@ -158,6 +161,63 @@ def test_transformers_falls_back_to_the_latest_whole_state(
         assert study.runs[0].steps.tolist() == [200, 400]
         assert study.runs[0].name == "run"
         assert "not JSON" in study.left_out[0].reason
+
+
+def test_the_trainers_arguments_are_settings(trainer_output: Path, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    output = shutil.copytree(trainer_output, tmp_path / "run")
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path / "never_written"),
+        learning_rate=3e-4,
+        weight_decay=0.1,
+        adam_beta2=0.98,
+        optim="adamw_torch_fused",
+        lr_scheduler_type="cosine",
+        seed=5,
+        report_to=[],
+        use_cpu=True,
+    )
+    for step in (400, 600):
+        torch.save(arguments, output / f"checkpoint-{step}/training_args.bin")
+    study = load_study(tmp_path)
+    known = study.runs[0].hyperparameters
+    assert (known.learning_rate, known.weight_decay, known.beta_2) == (3e-4, 0.1, 0.98)
+    assert (known.optimizer, known.schedule, known.seed) == ("adamw", "cosine", 5)
+    assert known.decay_form is DecayForm.DECOUPLED
+    assert (known.total_steps, known.batch_size) == (600, 32)  # of the state, which ran
+    reasons = {item.file: item.reason for item in study.left_out if item.file.endswith(".bin")}
+    assert reasons == {
+        "run/checkpoint-400/training_args.bin": "the run's settings are read from "
+        "run/checkpoint-600/training_args.bin"
+    }
+
+
+class Gadget:
+    """Pickles as a call that makes a directory."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("canary-was-here",)
+
+
+@pytest.mark.parametrize("save", ["torch", "pickle"])
+def test_arguments_that_would_run_something_do_not(
+    trainer_output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    output = shutil.copytree(trainer_output, tmp_path / "study/run")
+    place = output / "checkpoint-600/training_args.bin"
+    if save == "torch":
+        torch.save(Gadget(), place)
+    else:
+        place.write_bytes(pickle.dumps(Gadget()))
+    study = load_study(tmp_path / "study")
+    assert not Path("canary-was-here").exists()
+    assert study.runs[0].hyperparameters.learning_rate is None
+    reasons = {item.file: item.reason for item in study.left_out if "training_args" in item.file}
+    assert list(reasons) == ["run/training_args.bin"]
+    assert "nothing was run" in reasons["run/training_args.bin"]
 
 
 def test_a_single_trainer_state(trainer_output: Path) -> None:

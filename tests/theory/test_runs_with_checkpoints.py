@@ -67,6 +67,33 @@ def test_checkpoints_in_the_directory_of_a_log_are_joined_to_it(tmp_path: Path) 
     assert "norms of 2 checkpoints joined to the log" in found.notes
 
 
+def test_checkpoints_known_by_epoch_join_a_log_of_epochs_and_steps(tmp_path: Path) -> None:
+    run = tmp_path / "version_0"
+    expected = [save(run / f"checkpoints/epoch_{epoch}.safetensors", 1.0) for epoch in (0, 1, 5)]
+    # As Lightning writes it: training and validation on lines of their own.
+    rows = ["epoch,step,train_loss,val_acc", "0,9,1.0,", "0,19,,0.5", "1,29,0.5,", "1,39,,1.0"]
+    (run / "metrics.csv").write_text("\n".join(rows) + "\n")
+    study = load_study(tmp_path)
+    assert [found.name for found in study.runs] == ["version_0"]
+    found = study.runs[0]
+    assert found.steps.tolist() == [9, 19, 29, 39]
+    np.testing.assert_allclose(found.squared_norm[[1, 3]], expected[:2], rtol=1e-6)
+    assert np.isnan(found.squared_norm[[0, 2]]).all()
+    assert any("stand at the last step" in note for note in found.notes)
+    assert not any("per epoch" in note for note in found.notes)
+    assert [(item.file, item.reason) for item in study.left_out] == [
+        ("version_0: epoch 5", "the log has no step of that epoch")
+    ]
+
+
+def test_without_epochs_in_the_log_they_stay_apart(tmp_path: Path) -> None:
+    for epoch in (0, 1):
+        save(tmp_path / f"run/checkpoints/epoch_{epoch}.safetensors", 1.0)
+    (tmp_path / "run/metrics.csv").write_text("step,val_acc\n10,0.5\n20,1.0\n")
+    study = load_study(tmp_path)
+    assert sorted(found.name for found in study.runs) == ["run", "run (2)"]
+
+
 def test_a_logged_norm_that_disagrees_with_the_checkpoints_is_said(tmp_path: Path) -> None:
     value = save(tmp_path / "a/step_10.safetensors", 1.0)
     save(tmp_path / "a/step_20.safetensors", 1.0)

@@ -1,4 +1,4 @@
-"""Settings beside a log: JSON, or YAML of which only plain data is believed."""
+"""Settings beside a log: JSON, YAML or pickled arguments, of which only plain data is believed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError, UnsafeFileError
+from nht_theory.runs.readers import training_arguments
 from nht_theory.runs.readers.text import read_json, read_text
 
 LARGEST_YAML = 1024**2
@@ -42,6 +43,8 @@ def read(path: Path) -> tuple[Mapping[str, object], tuple[str, ...]]:
         InputError: malformed, or not a mapping.
         UnsafeFileError: a YAML file that is too large or full of aliases.
     """
+    if training_arguments.is_training_arguments(path):
+        return training_arguments.read(path), ()
     content: Any
     tags: tuple[str, ...] = ()
     if path.suffix.lower() == ".json":
