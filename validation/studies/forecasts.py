@@ -114,8 +114,11 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
     groups: dict[tuple[Any, ...], list[tuple[Run, Any]]] = {}
     for run, own in estimates.pairs():
         groups.setdefault(_key_of(run, content["forecasts"]), []).append((run, own))
-    rows, errors, inside, brier = [], [], [], []
-    for key, forecast in said.items():
+    rows: list[list[object]] = []
+    errors: list[float] = []
+    inside: list[bool] = []
+    brier: list[float] = []
+    for key, forecast in sorted(said.items(), key=lambda one: one[1]["settings"]["weight_decay"]):
         row, more = _row(forecast, groups.get(key, []))
         rows.append(row)
         errors += more["errors"]
@@ -126,18 +129,21 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
         f"{len(errors)} runs switched and had a number: mean absolute error of the generalisation "
         f"step {_share(errors)}, {sum(inside)} of {len(inside)} inside the "
         f"{FORECAST_COVERAGE:.0%} interval. Probability of a switch within the budget against what "
-        f"happened, {len(brier)} runs: Brier score {_mean(brier)} (0.25: knowing nothing)."
+        f"happened, {len(brier)} runs: Brier score {_mean(brier)} (0.25: knowing nothing). "
+        "Weak below: the weight decay under which the switch was not expected within the budget "
+        "of that line."
     )
     header = (
-        "weight decay", "basis", "step forecast", "90 % interval", "P(within budget)",
-        "regime forecast", "switched", "steps seen, mean", "inside", "regime seen",
+        "weight decay",
+        "budget", "basis", "step forecast", "90 % interval", "P(within budget)",
+        "weak below", "regime forecast", "switched", "steps seen, mean", "inside", "regime seen",
     )  # fmt: skip
     return [Table("Forecasts, written before the first run", header, rows, note)]
 
 
 def _row(
     forecast: dict[str, Any], pairs: Sequence[tuple[Run, Any]]
-) -> tuple[list[object], dict[str, list[float]]]:
+) -> tuple[list[object], dict[str, list[Any]]]:
     made, plan = forecast["plan"]["forecast"], forecast["plan"]
     seen = [own.generalization_step for _, own in pairs if own.generalization_step is not None]
     interval, median = made["interval"], made["median"]
@@ -146,10 +152,12 @@ def _row(
     happened = [own.generalization_step is not None for _, own in pairs]
     return [
         forecast["settings"]["weight_decay"],
+        number(forecast["settings"].get("total_steps")),
         made["basis"],
         number(median),
         f"{number(interval['low'])} to {number(interval['high'])}" if interval else "",
         number(probability, 2),
+        number(plan["weak_boundary"], 2),
         plan["regime"],
         f"{len(seen)} of {len(pairs)}",
         number(float(np.mean(seen))) if seen else "",
@@ -157,7 +165,7 @@ def _row(
         _regimes(own.regime for _, own in pairs),
     ], {
         "errors": [abs(median / step - 1) for step in seen] if median else [],
-        "inside": [float(one) for one in inside],
+        "inside": inside,
         "brier": [(probability - one) ** 2 for one in happened] if probability is not None else [],
     }
 
