@@ -82,6 +82,24 @@ def test_a_study_runs_at_toy_size(
     assert (results / "forecasts.json").exists() is plan.forecasts
 
 
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    toy = ["sparse_parity", "--toy", "--workers", "0", "-o", str(tmp_path)]
+    results = tmp_path / "results" / "sparse_parity"
+    written = []
+    for more in ([], ["--judge-only"]):
+        assert main([*toy, *more]) == 0
+        written.append({path.name: path.read_bytes() for path in results.iterdir()})
+    assert written[0] == written[1]
+    assert {"runs.csv", "verdicts.json", "tables.json", "README.md", "figure.svg"} <= set(
+        written[0]
+    )
+
+
+def test_an_unknown_study_is_refused_by_name(capsys: pytest.CaptureFixture) -> None:
+    assert main(["weight_decy", "--toy"]) == 2
+    assert "no study named 'weight_decy'" in capsys.readouterr().err
+
+
 def _text(plan: StudyPlan) -> str:
     return (HERE / f"{plan.name}.toml").read_text()
 
