@@ -17,6 +17,17 @@ MEMORY_LIMIT_BYTES = 8 * 2**30
 """Decoded images above this are refused before memory is taken."""
 
 
+def evenly_spaced(length: int, count: int | None) -> NDArray[np.intp]:
+    """At most ``count`` indices of ``length``, evenly spaced.
+
+    Example:
+        >>> evenly_spaced(10, 4), evenly_spaced(2, None)
+        (array([0, 2, 5, 7]), array([0, 1]))
+    """
+    kept = length if count is None else min(count, length)
+    return np.arange(kept) * length // max(kept, 1)
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledImages:
     """Images with their labels.
@@ -44,6 +55,17 @@ class LabelledImages:
     def __len__(self) -> int:
         return len(self.images)
 
+    def thinned(self, count: int | None) -> LabelledImages:
+        """At most ``count`` images, evenly spaced: many sets are sorted by class; None keeps all.
+
+        Example:
+            >>> images = np.zeros((6, 1, 1, 3), dtype=np.uint8)
+            >>> LabelledImages(images, np.array([0, 0, 1, 1, 2, 2])).thinned(3).labels
+            array([0, 1, 2])
+        """
+        kept = evenly_spaced(len(self), count)
+        return LabelledImages(self.images[kept], self.labels[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class TrainAndTest:
@@ -60,13 +82,9 @@ class TrainAndTest:
     classes: int
     layout: str
 
-    def first(self, train: int | None, test: int | None) -> TrainAndTest:
-        """The first images of each half; None keeps all."""
-        return replace(
-            self,
-            train=LabelledImages(self.train.images[:train], self.train.labels[:train]),
-            test=LabelledImages(self.test.images[:test], self.test.labels[:test]),
-        )
+    def thinned(self, train: int | None, test: int | None) -> TrainAndTest:
+        """At most so many images of each half, evenly spaced; None keeps all."""
+        return replace(self, train=self.train.thinned(train), test=self.test.thinned(test))
 
 
 def check_memory(count: int, height: int, width: int, source: object) -> None:

@@ -14,7 +14,7 @@ from annotated_types import Ge, Le
 from torch import nn
 
 from nht_theory.runs import columns
-from nht_train.images.arrays import LabelledImages, data_hash
+from nht_train.images.arrays import LabelledImages, data_hash, evenly_spaced
 from nht_train.images.borders import colour_sets
 from nht_train.images.classification import read_classification_set
 from nht_train.seeds import derived_seed
@@ -42,9 +42,9 @@ def coloured_images(
         shortcut_strength: rho, the probability of the right colour in training.
         border_width: in pixels.
         image_size: average the images down to this size; None keeps theirs.
-        train_images, test_images: use the first ones only; None uses all.
-        train_evaluation: training images on which the training accuracy is measured (the first
-            ones; all of them when there are fewer).
+        train_images, test_images: use so many, evenly spaced; None uses all.
+        train_evaluation: training images on which the training accuracy is measured (evenly
+            spaced; all of them when there are fewer).
         download: fetch CIFAR-10 when it is not there.
         batch_size: images in a batch.
         seed: of the borders and of the batches.
@@ -53,14 +53,14 @@ def coloured_images(
         InputError: the images cannot be read, or an option is out of range.
     """
     sets = colour_sets(
-        read_classification_set(Path(path), download=download).first(train_images, test_images),
+        read_classification_set(Path(path), download=download).thinned(train_images, test_images),
         strength=shortcut_strength,
         border_width=border_width,
         image_size=image_size,
         seed=derived_seed(seed, "borders"),
     )
     standardize = Standardization.of(sets.train.images)
-    part = slice(0, train_evaluation)
+    part = evenly_spaced(len(sets.train), train_evaluation)
     conflicting = (sets.train_borders != sets.train.labels)[part]
     train_part = ImageTensors.of(LabelledImages(sets.train.images[part], sets.train.labels[part]))
     tests = {

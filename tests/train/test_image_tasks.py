@@ -110,14 +110,31 @@ def test_the_four_test_sets_tell_a_shortcut_from_the_real_thing(small_set: Path)
     assert values[columns.TRAIN_ACCURACY] == pytest.approx(0.9, abs=0.1)
 
 
-def test_fewer_images_are_the_first_ones_of_each_half(small_set: Path) -> None:
-    task = coloured_images(
-        path=str(small_set), train_images=20, test_images=10, batch_size=20, seed=0
-    )
-    assert (task.facts["train_images"], task.facts["test_images"]) == (20, 10)
-    _, labels = task.batches.next()
+def test_fewer_images_of_a_set_sorted_by_class_are_of_every_class(
+    small_set: Path, tmp_path: Path
+) -> None:
     with np.load(small_set) as arrays:
-        assert sorted(labels.tolist()) == sorted(arrays["y_train"][:20].tolist())
+        halves = dict(arrays)
+    for half in ("train", "test"):
+        order = np.argsort(halves[f"y_{half}"], kind="stable")
+        for kind in "xy":
+            halves[f"{kind}_{half}"] = halves[f"{kind}_{half}"][order]
+    np.savez(tmp_path / "sorted.npz", **halves)
+    task = coloured_images(
+        path=str(tmp_path / "sorted.npz"), train_images=40, test_images=20,
+        train_evaluation=10, batch_size=40, seed=0,
+    )  # fmt: skip
+    assert (task.facts["train_images"], task.facts["test_images"]) == (40, 20)
+    _, labels = task.batches.next()
+    assert np.bincount(labels.numpy()).tolist() == [4] * 10
+
+    always_three = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16 * 16 * 3, 10))
+    with torch.no_grad():
+        always_three[1].weight.zero_()
+        always_three[1].bias.copy_(torch.eye(10)[3])
+    # One class in ten, in every set that is measured.
+    values = task.evaluate(always_three)
+    assert values[columns.TRAIN_ACCURACY] == values[columns.HELDOUT_ACCURACY] == pytest.approx(0.1)
 
 
 def test_every_image_comes_once_an_epoch_and_the_place_is_restored() -> None:
