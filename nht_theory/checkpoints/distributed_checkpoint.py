@@ -15,8 +15,9 @@ from typing import Any
 
 from nht_theory.checkpoints.elements import ELEMENTS, Element
 from nht_theory.checkpoints.mapped_file import MappedFile
-from nht_theory.checkpoints.pickle_machine import OpaqueKey, OpaqueObject, PickleMachine, Symbol
+from nht_theory.checkpoints.pickle_machine import PickleMachine
 from nht_theory.checkpoints.pickle_policy import refuse_dangerous
+from nht_theory.checkpoints.pickle_values import OpaqueKey, OpaqueObject, Symbol
 from nht_theory.checkpoints.shard_names import shard_path
 from nht_theory.checkpoints.stored_tensor import Piece, Shape, StoredTensor
 from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable, reduce_call

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nht_theory.checkpoints.pickle_machine import OpaqueObject
+from nht_theory.checkpoints.pickle_values import OpaqueObject
 from nht_theory.checkpoints.stored_numbers import ReadNumber
 from nht_theory.conventions import DecayForm, OptimizerKind
 

@@ -11,77 +11,18 @@ Instruction set: ``pickletools`` of the Python standard library, protocols 0 to 
 
 from __future__ import annotations
 
-import codecs
 import gc
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nht_theory.checkpoints import limits
+from nht_theory.checkpoints.pickle_operands import OperandReader
+from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 from nht_theory.errors import InputError, UnsafeFileError
 
 _STOP, _BINPUT, _BINGET, _BININT1, _MARK_CODE = b".qhK("
 _TEXT, _TUPLE_2 = 0x58, 0x86
-_COPIED_BYTES = 1 << 22
-_SIMPLE_KEYS = (str, int, float, bool, bytes, type(None))
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A class or function that the file names, never imported."""
-
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
-class OpaqueObject:
-    """What a call would have made: the callee, its arguments, and what was filled in later.
-
-    Attributes:
-        symbol: what was to be called; None where that is itself an opaque object.
-        arguments: positional arguments.
-        entries: items set on it, as of a subclass of dict.
-        members: items appended to it, as of a subclass of list.
-        state: what was to be given to ``__setstate__`` (often the attributes), or None.
-    """
-
-    __slots__ = ("arguments", "entries", "members", "state", "symbol")
-
-    def __init__(self, symbol: Symbol | None, arguments: tuple[Any, ...]) -> None:
-        self.symbol = symbol
-        self.arguments = arguments
-        self.entries: dict[Any, Any] = {}
-        self.members: list[Any] = []
-        self.state: Any = None
-
-    def attributes(self) -> dict[Any, Any]:
-        """The attributes that its state sets, with the items set on it; empty if unknown."""
-        state = self.state
-        if isinstance(state, tuple) and len(state) == 2:
-            merged = [part for part in state if isinstance(part, dict)]
-            state = {k: v for part in merged for k, v in part.items()}
-        return {**self.entries, **(state if isinstance(state, dict) else {})}
-
-
-class OpaqueKey:
-    """A dictionary key that is not a plain value; equal only to itself."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A long string or block of bytes that was passed over."""
-
-    kind: str
-    length: int
 
 
 class _Mark:
@@ -96,7 +37,7 @@ Persistent = Callable[[Any], Any]
 Check = Callable[[Symbol], None]
 
 
-class PickleMachine:
+class PickleMachine(OperandReader):
     """Interprets one pickle.
 
     Args:
@@ -116,14 +57,11 @@ class PickleMachine:
         persistent: Persistent,
         check: Check,
     ) -> None:
-        # Short pickles are copied: bytes are sliced three times faster than a view of them.
-        self._data: bytes | memoryview = bytes(data) if len(data) <= _COPIED_BYTES else data
+        super().__init__(data)
         self._source = source
         self._reduce = reduce
         self._persistent = persistent
         self._check = check
-        self._at = 0
-        self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
 
     def run(self) -> tuple[Any, int]:
@@ -188,87 +126,6 @@ class PickleMachine:
             source=self._source,
             remedy="save the weights as safetensors",
         )
-
-    # Reading bytes.
-
-    def _take(self, count: int) -> bytes | memoryview:
-        start = self._at
-        if count < 0 or start + count > len(self._data):
-            raise ValueError("beyond the end")
-        self._at = start + count
-        return self._data[start : start + count]
-
-    def _number(self, count: int) -> int:
-        start = self._at
-        self._at = start + count
-        if self._at > len(self._data):
-            raise ValueError("beyond the end")
-        return int.from_bytes(self._data[start : self._at], "little")
-
-    def _line(self) -> str:
-        window = bytes(self._data[self._at : self._at + limits.PICKLE_TEXT_BYTES])
-        end = window.index(b"\n")
-        self._at += end + 1
-        return window[:end].decode("utf-8")
-
-    def _push(self, value: Any) -> None:
-        self._stack.append(value)
-
-    def _text(self, count: int) -> None:
-        start = self._at
-        self._at = start + count
-        self._push(self._as_text(start, self._at))
-
-    def _as_text(self, start: int, end: int) -> str | Skipped:
-        if end > len(self._data):
-            raise ValueError("beyond the end")
-        if end - start > limits.PICKLE_TEXT_BYTES:
-            return Skipped("text", end - start)
-        return str(self._data[start:end], "utf-8", "surrogatepass")
-
-    def _bytes(self, count: int) -> None:
-        raw = self._take(count)
-        long = count > limits.PICKLE_TEXT_BYTES
-        self._push(Skipped("bytes", count) if long else bytes(raw))
-
-    def _old_string(self, count: int) -> None:
-        raw = self._take(count)
-        long = count > limits.PICKLE_TEXT_BYTES
-        self._push(Skipped("text", count) if long else bytes(raw).decode("latin-1"))
-
-    def _integer(self, count: int) -> None:
-        raw = self._take(count)
-        if count > 64:
-            self._push(Skipped("integer", count))
-        else:
-            self._push(int.from_bytes(raw, "little", signed=True))
-
-    def _float_line(self) -> None:
-        self._push(float(self._line()))
-
-    def _int_line(self) -> None:
-        line = self._line()
-        booleans = {"00": False, "01": True}
-        self._push(booleans[line] if line in booleans else self._bounded_int(line))
-
-    def _long_line(self) -> None:
-        self._push(self._bounded_int(self._line().rstrip("L")))
-
-    @staticmethod
-    def _bounded_int(line: str) -> int:
-        if len(line) > 200:
-            raise ValueError("a number of more than 200 digits")
-        return int(line)
-
-    def _string_line(self) -> None:
-        line = self._line()
-        if len(line) < 2 or line[0] not in "'\"" or line[-1] != line[0]:
-            raise ValueError("a string without quotes")
-        raw, _ = codecs.escape_decode(line[1:-1].encode("latin-1"))
-        self._push(raw.decode("latin-1"))
-
-    def _unicode_line(self) -> None:
-        self._push(self._line().encode("latin-1", "replace").decode("raw-unicode-escape"))
 
     # Containers.
 
@@ -394,21 +251,21 @@ class PickleMachine:
         ord("0"): _pop,
         ord("1"): _drop_to_mark,
         ord("2"): lambda m: m._stack.append(m._stack[-1]),
-        ord("F"): _float_line,
+        ord("F"): OperandReader._float_line,
         ord("G"): lambda m: m._stack.append(struct.unpack(">d", m._take(8))[0]),
-        ord("I"): _int_line,
+        ord("I"): OperandReader._int_line,
         ord("J"): lambda m: m._integer(4),
         ord("M"): lambda m: m._stack.append(m._number(2)),
-        ord("L"): _long_line,
+        ord("L"): OperandReader._long_line,
         0x8A: lambda m: m._integer(m._number(1)),
         0x8B: lambda m: m._integer(m._number(4)),
         ord("N"): lambda m: m._stack.append(None),
         0x88: lambda m: m._stack.append(True),
         0x89: lambda m: m._stack.append(False),
-        ord("S"): _string_line,
+        ord("S"): OperandReader._string_line,
         ord("T"): lambda m: m._old_string(m._number(4)),
         ord("U"): lambda m: m._old_string(m._number(1)),
-        ord("V"): _unicode_line,
+        ord("V"): OperandReader._unicode_line,
         0x8C: lambda m: m._text(m._number(1)),
         0x8D: lambda m: m._text(m._number(8)),
         ord("B"): lambda m: m._bytes(m._number(4)),
@@ -453,12 +310,3 @@ class PickleMachine:
         0x97: _no_buffer,
         0x98: _no_buffer,
     }
-
-
-def plain_key(key: Any) -> Any:
-    """A key that is safe to hash: hashing nested tuples from a file can take forever."""
-    if isinstance(key, _SIMPLE_KEYS):
-        return key
-    if isinstance(key, tuple) and all(isinstance(part, _SIMPLE_KEYS) for part in key):
-        return key
-    return OpaqueKey(key)

@@ -7,7 +7,7 @@ user learns of a file that would have attacked another reader.
 
 from __future__ import annotations
 
-from nht_theory.checkpoints.pickle_machine import Symbol
+from nht_theory.checkpoints.pickle_values import Symbol
 from nht_theory.errors import UnsafeFileError
 
 _MODULE_NAMES = """

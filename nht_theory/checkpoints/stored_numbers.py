@@ -13,7 +13,7 @@ from nht_theory.checkpoints.distributed_checkpoint import (
     DistributedCheckpoint,
     DistributedTensor,
 )
-from nht_theory.checkpoints.pickle_machine import OpaqueObject
+from nht_theory.checkpoints.pickle_values import OpaqueObject
 from nht_theory.checkpoints.stored_tensor import StoredTensor
 from nht_theory.checkpoints.torch_calls import TensorReference
 from nht_theory.checkpoints.torch_file import TorchFile

@@ -9,7 +9,7 @@ from typing import Any
 
 from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.elements import ELEMENTS, STORAGE_CLASSES, Element
-from nht_theory.checkpoints.pickle_machine import OpaqueObject, Symbol, plain_key
+from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.distributed_checkpoint import DistributedTensor
 from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.pickle_machine import OpaqueKey, OpaqueObject, Skipped, Symbol
+from nht_theory.checkpoints.pickle_values import OpaqueKey, OpaqueObject, Skipped, Symbol
 from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable
 from nht_theory.errors import InputError, UnsafeFileError
 

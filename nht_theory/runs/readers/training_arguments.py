@@ -12,7 +12,7 @@ from typing import Any
 
 from nht_theory.checkpoints.directory_units import TRAINING_ARGUMENTS
 from nht_theory.checkpoints.mapped_file import MappedFile
-from nht_theory.checkpoints.pickle_machine import OpaqueObject
+from nht_theory.checkpoints.pickle_values import OpaqueObject
 from nht_theory.checkpoints.torch_file import TorchFile
 from nht_theory.errors import InputError, UnsafeFileError
 
