@@ -55,7 +55,7 @@ class StudyPlan:
         question: what it asks, in a sentence or two.
         answers: the predictions that it was made to judge.
         analyses: tables beyond the runs and the verdicts.
-        figure: of the report, by name.
+        figures: of the report, by name; their panels stand side by side.
         toy: overrides of the smoke test.
         sets: image sets that it makes itself.
         forecasts: whether forecasts are written before the first run.
@@ -67,7 +67,7 @@ class StudyPlan:
     question: str
     answers: tuple[str, ...]
     analyses: tuple[Analysis, ...] = ()
-    figure: str = "trajectories"
+    figures: tuple[str, ...] = ("trajectories",)
     toy: tuple[str, ...] = TOY_TRANSFORMER
     sets: tuple[SyntheticSet, ...] = ()
     forecasts: bool = False
@@ -87,7 +87,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "and does the delay scale as 1/lambda?",
         answers=(*LAW, *REGIMES, "part_whole", "carrier", "head_monitor"),
         analyses=(configurations.by_configuration, norms.carriers),
-        figure="survival",
+        figures=("trajectories", "survival"),
         forecasts=True,
     ),
     StudyPlan(
@@ -98,7 +98,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "is left behind?",
         answers=("law", "necessity", "P5"),
         analyses=(configurations.by_configuration, parity.ratios),
-        figure="trajectories",
+        figures=("trajectories",),
         toy=(
             "steps=40",
             "evaluate_every=10",
@@ -117,7 +117,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "gradient, and is c = gamma_V/(2 eta lambda) at least one half?",
         answers=("prefactor", "prefactor_pure_decay", "necessity", "optimizer_dependence"),
         analyses=(configurations.by_configuration, optimizers.rates),
-        figure="terms",
+        figures=("trajectories", "terms"),
     ),
     StudyPlan(
         name="coloured_cifar",
@@ -132,6 +132,7 @@ STUDIES: tuple[StudyPlan, ...] = (
             images.separations,
             images.escapes,
         ),
+        figures=("trajectories", "accuracy"),
         toy=TOY_IMAGES,
     ),
     StudyPlan(
@@ -145,7 +146,7 @@ STUDIES: tuple[StudyPlan, ...] = (
             slopes.on_learning_rate,
             configurations.separation_table,
         ),
-        figure="survival",
+        figures=("trajectories", "survival"),
     ),
     StudyPlan(
         name="modulus_fraction",
@@ -158,7 +159,7 @@ STUDIES: tuple[StudyPlan, ...] = (
             configurations.by_configuration,
             slopes.on_modulus_and_fraction,
         ),
-        figure="survival",
+        figures=("survival",),
         toy=(*TOY_TRANSFORMER, "task.train_fraction=0.5"),
     ),
     StudyPlan(
@@ -169,7 +170,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "before the switch in each?",
         answers=("necessity", "carrier", "prefactor", "prefactor_pure_decay"),
         analyses=(configurations.by_configuration, norms.carriers),
-        figure="groups",
+        figures=("groups",),
     ),
     StudyPlan(
         name="no_decay",
@@ -187,7 +188,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "delay the switch?",
         answers=("necessity",),
         analyses=(configurations.by_configuration, causes.norm_clamp),
-        figure="survival",
+        figures=("trajectories", "survival"),
     ),
     StudyPlan(
         name="decay_switch",
@@ -197,7 +198,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "switch?",
         answers=("necessity",),
         analyses=(configurations.by_configuration, causes.decay_switch),
-        figure="survival",
+        figures=("trajectories", "survival"),
     ),
     StudyPlan(
         name="width",
@@ -207,7 +208,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         "size, does the norm turn before the jump, and is a clean separation sharper?",
         answers=("emergence_ratio", "emergence_decay", "emergence_events", "emergence_sharpness"),
         analyses=(configurations.by_configuration, slopes.on_width),
-        figure="survival",
+        figures=("survival",),
     ),
     StudyPlan(
         name="coloured_cifar_32",

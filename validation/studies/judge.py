@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from nht_theory.cli.output import progress, to_jsonable
@@ -11,7 +12,7 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.predictions.validate import Validation, validate
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.figures.catalogue import build
-from nht_theory.reporting.marks import Undrawn
+from nht_theory.reporting.marks import Figure
 from nht_theory.reporting.paper import write_figure
 from nht_theory.runs.load import load_study
 from validation.studies.catalogue import StudyPlan
@@ -60,13 +61,15 @@ def judge(plan: StudyPlan, runs: Path, results: Path, *, stability: bool = True)
 
 def draw(plan: StudyPlan, content: ReportContent, results: Path) -> None:
     """The study's figure, as SVG where that is small; none where the report cannot draw it."""
-    figure = build(plan.figure, content)
     for old in (results / FIGURE, (results / FIGURE).with_suffix(".png")):
         old.unlink(missing_ok=True)
-    if isinstance(figure, Undrawn):
+    drawn = [made for name in plan.figures if isinstance(made := build(name, content), Figure)]
+    if not drawn:
         return
+    panels = tuple(panel for figure in drawn for panel in figure.panels)
+    figure = replace(drawn[0], panels=panels)
     with tempfile.TemporaryDirectory() as folder:
-        drawn, _ = write_figure(figure, Path(folder) / FIGURE)
-        if drawn.stat().st_size > LARGEST_FIGURE:
-            drawn, _ = write_figure(figure, drawn.with_suffix(".png"))
-        shutil.copyfile(drawn, results / drawn.name)
+        file, _ = write_figure(figure, Path(folder) / FIGURE)
+        if file.stat().st_size > LARGEST_FIGURE:
+            file, _ = write_figure(figure, file.with_suffix(".png"))
+        shutil.copyfile(file, results / file.name)

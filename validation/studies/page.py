@@ -59,7 +59,7 @@ def _status(plan: StudyPlan, found: Results) -> str:
 def _figure(plan: StudyPlan, results: Path) -> str:
     for name in (FIGURE, Path(FIGURE).with_suffix(".png").name):
         if (results / name).exists():
-            return f"![{plan.figure}: `nht plot {plan.figure} studies/{plan.name}`]({name})"
+            return f"![{' and '.join(plan.figures)}, as `nht plot` draws them]({name})"
     return ""
 
 
