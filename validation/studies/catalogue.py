@@ -40,7 +40,7 @@ TOY_IMAGES = (
     'checkpoints.schedule="none"',
 )
 LAW = ("law", "law_everywhere", "prefactor", "prefactor_pure_decay", "necessity", "rival_laws")
-REGIMES = ("P1", "P2", "P3", "P5", "P6")
+REGIMES = ("P1", "P2", "P3", "P4", "P5", "P6")
 IMAGES = ("P1", "P2", "P3", "P4", "P5", "P6", "head_monitor")
 
 
