@@ -28,7 +28,7 @@ class Separation:
     """S and W of a set of runs.
 
     Attributes:
-        score: S with its interval under resampling of whole runs.
+        score: S with its interval over whole runs.
         sharpness: W, median over the runs, with its interval.
         reliance: where phi came from.
         shortcut_seen, structured_seen: which sides of phi the checkpoints show.
@@ -67,15 +67,12 @@ def shortcut_reliance(run: Run) -> tuple[Series, str] | Missing:
     return Missing(Unavailable.NO_COLUMN, "accuracies that tell the shortcut from the structure")
 
 
-def separation(
-    pairs: Sequence[tuple[Run, RunEstimate]], *, resamples: int = 2000, seed: int = 0
-) -> Separation:
+def separation(pairs: Sequence[tuple[Run, RunEstimate]]) -> Separation:
     """S and W over the pooled checkpoints of some runs, from memorisation on.
 
     Args:
         pairs: runs of one configuration (pooling others would compare V across settings), each
             with its estimates.
-        resamples, seed: of the bootstrap over runs.
 
     Returns:
         S is Missing(ONE_SIDED) where only one side of phi is ever seen.
@@ -100,7 +97,7 @@ def separation(
         if width is not None and own.delay:
             widths.append(width / own.delay)
     return Separation(
-        score=_score(value, side, cluster, resamples, seed),
+        score=_score(value, side, cluster),
         sharpness=_sharpness(widths),
         reliance=origin,
         shortcut_seen=1.0 in side,
@@ -108,15 +105,13 @@ def separation(
     )
 
 
-def _score(
-    value: list[float], side: list[float], cluster: list[str], resamples: int, seed: int
-) -> Estimate | Missing:
+def _score(value: list[float], side: list[float], cluster: list[str]) -> Estimate | Missing:
     if not value:
         return Missing(Unavailable.NO_COLUMN, "checkpoints since memorisation with V and phi")
     if len(set(side)) < 2:
         seen = "shortcut" if side[0] else "structured"
         return Missing(Unavailable.ONE_SIDED, f"only {seen} checkpoints since memorisation")
-    return clustered_somers_d(value, side, cluster, resamples=resamples, seed=seed)
+    return clustered_somers_d(value, side, cluster)
 
 
 def _sharpness(widths: list[float]) -> Estimate | Missing:

@@ -1,9 +1,9 @@
-"""Concordance: AUC and Somers' D with ties, and their interval under resampling of runs."""
+"""Concordance: AUC and Somers' D with ties, and the interval of D over runs."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,14 +11,15 @@ from scipy import stats
 
 from nht_theory.conventions import CONFIDENCE
 from nht_theory.errors import DomainError
-from nht_theory.inference.bootstrap import (
-    DEFAULT_RESAMPLES,
-    percentile_estimate,
-    resampled_counts,
-    strata_of_clusters,
-)
+from nht_theory.inference.bootstrap import FEWEST_CLUSTERS
 from nht_theory.inference.results import Estimate, Interval
 from nht_theory.inference.samples import Vector, check_same_length, finite_vector, group_codes
+
+Matrix = NDArray[np.float64]
+
+COMPARISONS_OF_A_RUN = 4.0
+"""Independent comparisons that a run is taken to be worth before it shows what it is worth: of 1
+to 8 the largest that covered at least 93 % throughout (validation/statistics)."""
 
 
 def area_under_curve(score: ArrayLike, positive: ArrayLike) -> float:
@@ -85,67 +86,93 @@ def somers_d(value: ArrayLike, given: ArrayLike) -> float:
 
 
 def clustered_somers_d(
-    value: ArrayLike,
-    given: ArrayLike,
-    clusters: ArrayLike,
-    *,
-    strata: ArrayLike | None = None,
-    resamples: int = DEFAULT_RESAMPLES,
-    seed: int = 0,
-    coverage: float = CONFIDENCE,
+    value: ArrayLike, given: ArrayLike, clusters: ArrayLike, *, coverage: float = CONFIDENCE
 ) -> Estimate:
-    """Somers' D over pooled observations, with its bootstrap interval over clusters (runs).
+    """Somers' D over pooled observations, with its interval over clusters (runs).
 
-    All shapes [n]. Pair counts are summed once per pair of clusters, [clusters, clusters], so a
-    resample is a quadratic form in how often each cluster was drawn: the same numbers as
-    resampling the observations themselves, at a fraction of the work.
+    All shapes [n]. The value is D over all pairs. The interval is for D between runs, to which D
+    over all pairs tends as runs are added: Wilson's score interval for the share of discordant
+    pairs, (1 - D)/2. It counts as many comparisons as give a binomial the jackknife variance over
+    runs, shrunk towards ``COMPARISONS_OF_A_RUN`` a run with the weight of half a discordant
+    one: where no run disagrees the jackknife knows no variance, and few runs do not prove D = 1.
+    Student's t takes the place of the normal quantile. Coverage by simulation, for five to fifty
+    runs and D from 0 to 0.98: validation/statistics (the percentiles of a bootstrap over runs
+    cover 60-88 %, and near 1 less).
 
-    The interval is tanh(atanh(D) +- t s/(1 - D^2)), s the bootstrap standard error enlarged by
-    sqrt(c/(c - 1)) and t Student's with c - 1 degrees of freedom, c the clusters. With five to
-    twenty runs the percentiles of the same bootstrap cover only 60-88 % where this covers
-    92-99 % (D up to 0.8; near 1 all intervals fall short). Where no cluster disagrees the
-    interval is a point.
+    ``standard_error`` is half the interval's width over the quantile. Fewer than three runs, or a
+    side that a single run shows, give no interval and say so in ``method``.
 
     Raises:
         DomainError: lengths differ, or ``given`` is constant.
 
     References:
-        Newson (2006), Stata Journal 6, 309-334, for the transformation.
+        Wilson (1927), Journal of the American Statistical Association 22, 209-212;
+        Arvesen (1969), Annals of Mathematical Statistics 40, 2076-2100, for the jackknife of
+        U-statistics; Agresti and Coull (1998) for pseudo-observations; their number is ours.
 
     Example:
         >>> e = clustered_somers_d([3, 1, 3, 1, 3, 1], [1, 0, 1, 0, 1, 0], list("aabbcc"))
-        >>> e.value, e.interval.low, e.n
-        (1.0, 1.0, 3)
+        >>> e.value, e.n, round(e.interval.low, 2), e.interval.high
+        (1.0, 3, -0.21, 1.0)
     """
     point = somers_d(value, given)
     v, g = finite_vector(value, "value"), finite_vector(given, "given")
     codes, names = group_codes(clusters, "clusters")
     check_same_length(value=v, clusters=codes)
-    balance, comparable = _pair_counts(v, g, codes, len(names))
-    counts = resampled_counts(
-        strata_of_clusters(codes, strata), resamples=resamples, seed=seed
-    ).astype(np.float64)
-    upper = np.einsum("rc,cd,rd->r", counts, balance, counts, optimize=True)
-    lower = np.einsum("rc,cd,rd->r", counts, comparable, counts, optimize=True)
-    draws = np.full(resamples, np.nan)
-    np.divide(upper, lower, out=draws, where=lower > 0)
-    estimate = percentile_estimate(point, draws, unit="1", n=len(names), coverage=coverage)
-    method = f"Somers' D, {v.size} observations; {estimate.method}"
-    if estimate.interval is None or estimate.standard_error is None:
-        return replace(estimate, method=method)
-    error = estimate.standard_error * math.sqrt(len(names) / (len(names) - 1))
-    interval = _transformed_interval(point, error, len(names) - 1, coverage)
-    return replace(estimate, method=method, interval=interval, standard_error=error)
+    method = f"Somers' D, {v.size} observations of {len(names)} clusters"
+    between = _between_clusters(*_pair_counts(v, g, codes, len(names)))
+    if isinstance(between, str):
+        return Estimate(point, "1", f"{method}: no interval, {between}", len(names))
+    quantile = float(stats.t.ppf(0.5 + coverage / 2, between.clusters - 1))
+    low, high = _score_interval(between, quantile)
+    return Estimate(
+        value=point,
+        unit="1",
+        method=f"{method}; score interval, jackknife over clusters",
+        n=len(names),
+        interval=Interval(min(low, point), max(high, point), coverage, "score, jackknife"),
+        standard_error=(high - low) / (2 * quantile),
+    )
 
 
-def _transformed_interval(point: float, error: float, freedom: int, coverage: float) -> Interval:
-    """Student's interval on the scale of atanh, where the distribution of D is symmetric."""
-    name = "cluster bootstrap error, t on the scale of atanh"
-    if abs(point) >= 1 or error == 0:
-        return Interval(point, point, coverage, f"{name}: no cluster disagrees")
-    half = float(stats.t.ppf(0.5 + coverage / 2, freedom)) * error / (1 - point**2)
-    low, high = np.tanh([math.atanh(point) - half, math.atanh(point) + half])
-    return Interval(float(low), float(high), coverage, name)
+@dataclass(frozen=True)
+class _Between:
+    """D over pairs of two clusters, its jackknife variance, and how many clusters it rests on."""
+
+    value: float
+    variance: float
+    clusters: float
+
+
+def _between_clusters(balance: Matrix, comparable: Matrix) -> _Between | str:
+    """D between clusters from the pair counts [clusters, clusters], or why it has no variance."""
+    if len(balance) < FEWEST_CLUSTERS:
+        return "too few clusters"
+    signs = balance.sum(axis=1) - balance.diagonal()
+    pairs = comparable.sum(axis=1) - comparable.diagonal()
+    rest = pairs.sum() - 2 * pairs
+    if not (rest > 0).all():
+        return "without one of the clusters nothing is left to compare"
+    without = (signs.sum() - 2 * signs) / rest
+    n = len(balance)
+    return _Between(
+        value=float(signs.sum() / pairs.sum()),
+        variance=float((n - 1) / n * np.sum((without - without.mean()) ** 2)),
+        clusters=float(pairs.sum() ** 2 / np.sum(pairs**2)),  # n where all weigh the same
+    )
+
+
+def _score_interval(between: _Between, quantile: float) -> tuple[float, float]:
+    """Wilson's limits of D, from the number of binomial comparisons that it is worth."""
+    share = (1 - between.value) / 2
+    of_runs = COMPARISONS_OF_A_RUN * between.clusters
+    weight = 0.5 / of_runs
+    comparisons = (share * (1 - share) + weight) / (between.variance / 4 + weight / of_runs)
+    squared = quantile**2
+    middle = share + squared / (2 * comparisons)
+    half = quantile * math.sqrt(share * (1 - share) / comparisons + squared / (4 * comparisons**2))
+    scale = 1 + squared / comparisons
+    return 1 - 2 * (middle + half) / scale, 1 - 2 * (middle - half) / scale
 
 
 def _tied_pairs(values: Vector) -> int:

@@ -26,6 +26,13 @@ REFERENCES: dict[str, str] = {
   volume = {19}, number = {6}, pages = {716--723}, year = {1974},
   doi = {10.1109/TAC.1974.1100705}
 }""",
+    "arvesen1969": """@article{arvesen1969,
+  author = {Arvesen, James N.},
+  title = {Jackknifing {U}-statistics},
+  journal = {The Annals of Mathematical Statistics},
+  volume = {40}, number = {6}, pages = {2076--2100}, year = {1969},
+  doi = {10.1214/aoms/1177697287}
+}""",
     "boag1949": """@article{boag1949,
   author = {Boag, John W.},
   title = {Maximum likelihood estimates of the proportion of patients cured by cancer therapy},

@@ -26,19 +26,16 @@ def separations(study: StudyEstimates) -> Mapping[str, Separation]:
     }
 
 
-def lower_limit(score: Estimate) -> float:
-    """Lower limit of S; S itself where too few runs gave an interval."""
-    return score.value if score.interval is None else score.interval.low
-
-
 def upper_limit(score: Estimate) -> float:
     """Upper limit of S; S itself where too few runs gave an interval."""
     return score.value if score.interval is None else score.interval.high
 
 
 def ordered(own: Separation) -> bool:
-    """Whether V orders the two sides: lower limit of S above 0.8.
+    """Whether V orders the two sides: S above 0.8.
 
+    This is where the law lives, not a claim: the few seeds of a configuration rarely make S sure
+    (three that agree leave it anywhere above -0.2), and :func:`clean` asks for that.
     Where no run has switched yet S is undefined, and nothing contradicts an order: these
     configurations hold the right-censored runs, which a test of timing may not drop. Where the
     shortcut side was never seen (the run generalises while it memorises) there is no shortcut to
@@ -46,23 +43,23 @@ def ordered(own: Separation) -> bool:
     """
     if isinstance(own.score, Missing):
         return own.shortcut_seen and not own.structured_seen
-    return lower_limit(own.score) > CLEAN_SEPARATION
+    return own.score.value > CLEAN_SEPARATION
 
 
 def decided_side(own: Separation) -> bool | None:
     """True where S lies surely above 0.8, False where surely below, None where undecided."""
     if isinstance(own.score, Missing) or own.score.interval is None:
         return None
-    if lower_limit(own.score) > CLEAN_SEPARATION:
+    if own.score.interval.low > CLEAN_SEPARATION:
         return True
-    return False if upper_limit(own.score) < CLEAN_SEPARATION else None
+    return False if own.score.interval.high < CLEAN_SEPARATION else None
 
 
 def clean(own: Separation) -> bool:
     """Whether a configuration meets both conditions of THEORY.md section 8."""
     return (
         isinstance(own.score, Estimate)
-        and lower_limit(own.score) > CLEAN_SEPARATION
+        and decided_side(own) is True
         and isinstance(own.sharpness, Estimate)
         and own.sharpness.value < CLEAN_SHARPNESS
     )

@@ -74,9 +74,7 @@ def settings(study: StudyEstimates) -> list[Setting]:
     for label, pairs in groups.items():
         if len({run.hyperparameters.weight_decay for run, _ in pairs}) < 2:
             continue
-        own = separation(pairs, resamples=2)
-        if isinstance(own.score, Estimate) and own.score.value <= 0:
-            own = separation(pairs)  # only these need an interval
+        own = separation(pairs)
         accuracy: dict[object, dict[float, float]] = {}
         for run, _ in pairs:
             value, decay = structured_accuracy(run), run.hyperparameters.weight_decay

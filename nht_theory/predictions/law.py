@@ -227,7 +227,7 @@ PREDICTION_WHERE_ORDERED = Prediction(
     name=WHERE_ORDERED,
     claim="Where the separation is clean, the delay from memorisation to generalisation is "
     "(1/gamma) ln(V_sc/V_st).",
-    needs=f"{NEEDS}, in configurations with a lower limit of S above 0.8 (or not yet switched)",
+    needs=f"{NEEDS}, in configurations with S above 0.8 (or not yet switched)",
     rule=RULE,
     references=REFERENCES,
     formulas=("law_steps", "exact_hitting_time", "nested_law"),

@@ -6,8 +6,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy import stats
 
-from nht_theory.conventions import VerdictKind
+from nht_theory.conventions import CONFIDENCE, VerdictKind
 from nht_theory.estimators.results import Estimate, StudyEstimates
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.rules import (
@@ -72,13 +73,13 @@ def judge(study: StudyEstimates) -> Verdict:
 
 
 def _decide(scores: list[Estimate]) -> Decision:
-    """Student over configurations; for a single one, over its runs with the bootstrap's error."""
+    """Student over configurations; for a single one, its own interval over runs."""
     values = [score.value for score in scores]
     if len(values) > 1:
         error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
         freedom = len(values) - 1
     else:
-        error, freedom = scores[0].standard_error or 0.0, scores[0].n - 1
+        error, freedom = _error_towards(scores[0], CLEAN_SEPARATION), scores[0].n - 1
     decision = decide(
         float(np.mean(values)), max(error, SMALLEST_ERROR), freedom, (CLEAN_SEPARATION, math.inf)
     )
@@ -86,6 +87,17 @@ def _decide(scores: list[Estimate]) -> Decision:
     return replace(
         decision, interval=replace(inside, low=max(inside.low, -1.0), high=min(inside.high, 1.0))
     )
+
+
+def _error_towards(score: Estimate, level: float) -> float:
+    """The error with which Student's interval ends where the score's own does, on the level's side.
+
+    Without an interval nothing is sure, and D is between -1 and 1.
+    """
+    if score.interval is None:
+        return 2.0
+    limit = score.interval.low if score.value > level else score.interval.high
+    return abs(score.value - limit) / float(stats.t.ppf(0.5 + CONFIDENCE / 2, score.n - 1))
 
 
 PREDICTION = Prediction(
@@ -97,7 +109,7 @@ PREDICTION = Prediction(
     f"memorisation, within configurations; supported when its 95 % interval lies above "
     f"{CLEAN_SEPARATION} and the median W below {CLEAN_SHARPNESS}, refuted when the interval lies "
     "below. S near one is necessary for timing, not sufficient",
-    references=("arXiv:2603.07323", "somers1962", "davison1997"),
+    references=("arXiv:2603.07323", "somers1962", "wilson1927", "arvesen1969"),
     against=f"configurations whose S lies surely below {CLEAN_SEPARATION}, or whose switch is slow "
     f"(W above {CLEAN_SHARPNESS})",
     in_favour=f"configurations whose S lies surely above {CLEAN_SEPARATION} and whose switch is "

@@ -22,7 +22,7 @@ FEWEST_LEVELS = 3
 FEWEST_CLUSTERS = 5
 NEEDS = (
     f"memorised runs at {FEWEST_LEVELS} or more weight decays, all else equal, in configurations "
-    "whose separation is ordered (lower limit of S above 0.8, or not yet switched)"
+    "whose separation is ordered (S above 0.8, or not yet switched)"
 )
 
 

@@ -148,36 +148,47 @@ def test_extremes_are_exact() -> None:
         somers_d([1, 2], [1, 1])
 
 
-def test_clustered_interval_equals_resampling_the_observations() -> None:
-    from nht_theory.inference.bootstrap import cluster_bootstrap
-
+def test_the_interval_rests_on_the_jackknife_of_d_between_runs() -> None:
     generator = np.random.default_rng(6)
     runs = np.repeat(np.arange(8), 12)
     phi = generator.random(96)
     v = phi + generator.normal(0, 0.6, size=96) + 0.5 * generator.normal(size=8)[runs]
-    fast = clustered_somers_d(v, phi, runs, resamples=200, seed=1)
-    slow = cluster_bootstrap(
-        lambda rows: somers_d(v[rows], phi[rows]), runs, unit="1", resamples=200, seed=1
-    )
-    assert fast.value == slow.value
-    assert fast.standard_error == pytest.approx(slow.standard_error * np.sqrt(8 / 7))
-    half = stats.t.ppf(0.975, 7) * fast.standard_error / (1 - fast.value**2)
-    assert np.arctanh(fast.interval.high) - np.arctanh(fast.value) == pytest.approx(half)
-    assert np.arctanh(fast.value) - np.arctanh(fast.interval.low) == pytest.approx(half)
+
+    def between(kept: list[int]) -> float:
+        """D over pairs of observations of two different runs, one by one."""
+        balance = comparable = 0.0
+        for i, j in itertools.permutations(np.flatnonzero(np.isin(runs, kept)), 2):
+            if runs[i] != runs[j] and phi[i] != phi[j]:
+                comparable += 1
+                balance += np.sign(v[i] - v[j]) * np.sign(phi[i] - phi[j])
+        return balance / comparable
+
+    share = (1 - between(list(range(8)))) / 2
+    without = [between([run for run in range(8) if run != out]) for out in range(8)]
+    jackknife = 7 / 8 * np.sum((np.array(without) - np.mean(without)) ** 2) / 4
+    n = (share * (1 - share) + 1 / 64) / (jackknife + 1 / 64 / 32)  # half a pair among 4 x 8
+    t = stats.t.ppf(0.975, 7)
+    estimate = clustered_somers_d(v, phi, runs)
+    assert estimate.value == somers_d(v, phi)
+    for limit in (estimate.interval.low, estimate.interval.high):
+        p = (1 - limit) / 2  # Wilson: at a limit the score statistic is the quantile
+        assert (share - p) ** 2 == pytest.approx(t**2 * p * (1 - p) / n)
+    width = estimate.interval.high - estimate.interval.low
+    assert estimate.standard_error == pytest.approx(width / 2 / t)
 
 
-def test_interval_of_few_runs_covers_where_percentiles_do_not() -> None:
+@pytest.mark.parametrize("strength", [1.6, 4.0])
+def test_interval_of_few_runs_covers_where_percentiles_do_not(strength: float) -> None:
     phi, runs = np.tile(np.repeat([1.0, 0.0], 7), 8), np.repeat(np.arange(8), 14)
-    truth = 2 * stats.norm.cdf(1.6 / np.sqrt(2 * (0.7**2 + 0.6**2))) - 1  # pairs of two runs
+    truth = 2 * stats.norm.cdf(strength / np.sqrt(2 * (0.7**2 + 0.6**2))) - 1  # pairs of two runs
     inside, percentile = 0, 0
     for seed in range(150):
         generator = np.random.default_rng(seed)
-        v = 1.6 * phi + 0.7 * generator.normal(size=8)[runs] + 0.6 * generator.normal(size=112)
-        estimate = clustered_somers_d(v, phi, runs, resamples=200, seed=seed)
+        v = strength * phi + 0.7 * generator.normal(size=8)[runs] + 0.6 * generator.normal(size=112)
+        inside += truth in clustered_somers_d(v, phi, runs).interval
         slow = percentile_limits(v, phi, runs, seed)
-        inside += truth in estimate.interval
         percentile += slow[0] <= truth <= slow[1]
-    assert inside / 150 > 0.87
+    assert inside / 150 > 0.9  # 95 % less three standard errors
     assert percentile / 150 < 0.85
 
 

@@ -76,7 +76,7 @@ def page(
         "## Why\n\n" + rules,
         "## Separation score by configuration\n\nThe paper reports 1.0 for modular arithmetic, "
         "without a formula. Ours is Somers' D of V given shortcut reliance, from memorisation on; "
-        "the interval resamples runs.\n\n" + scores,
+        "its interval is over runs.\n\n" + scores,
         "## Figures\n\n![delay against 1/lambda](lambda_sweep.svg)\n\n"
         "![delay against 1/eta](eta_sweep.svg)",
     ]
