@@ -47,13 +47,21 @@ def describe(made: Forecast) -> str:
 def describe_advice(made: RunAdvice) -> str:
     """Whether to go on, and whether stronger decay would help, in words."""
     lines = []
+    record = made.record
     if made.stop is not None:
-        lines.append(f"  {'stop' if made.stop.stop else 'go on'}: {made.stop.reason}")
+        lines += [
+            f"  {'stop' if made.stop.stop else 'go on'}: {made.stop.reason}",
+            f"    on public runs, stop was said wrongly for {record.wrongly_stopped} of "
+            f"{record.switched} that switched, and for {record.stopped} of {record.unswitched} "
+            "that did not",
+        ]
     if made.decay is not None:
-        lines.append(
+        lines += [
             f"  weight decay {made.decay.stronger:g} is {made.decay.expectation.value}: "
-            f"{made.decay.reason}"
-        )
+            f"{made.decay.reason}",
+            f"    on public studies, such advice was right in {record.decay_hits} of "
+            f"{record.decay_pairs} pairs of weight decays (always yes: {record.decay_always_yes})",
+        ]
     return "\n".join(lines)
 
 

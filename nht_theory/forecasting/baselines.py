@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.calibration import Observation, squared_norm_at
 from nht_theory.forecasting.shrunken_regression import Array
 
 Fit = Callable[[Sequence[Observation], tuple[str, ...], Observation], float | None]
@@ -69,9 +69,10 @@ def _log_linear(
 def _companion(
     earlier: Sequence[Observation], names: tuple[str, ...], target: Observation
 ) -> float | None:
-    """ln(V_mem/V_post)/gamma of arXiv 2603.13331: V_post is the norm at the end of earlier runs,
-    gamma its published rate."""
-    above, settings = target.squared_norm_memorization, target.settings
+    """ln(V_mem/V_post)/gamma of arXiv 2603.13331: V_mem at the evaluation that saw the run
+    memorise, V_post the norm at the end of earlier runs, gamma the published rate."""
+    settings, seen = target.settings, target.memorization_step
+    above = None if seen is None else squared_norm_at(target.run, float(seen))
     if above is None or not {_RATE, _DECAY} <= set(settings):
         return None
     final = np.log([one.run.squared_norm[-1] for one in earlier])

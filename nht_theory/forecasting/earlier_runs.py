@@ -10,8 +10,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.candidate_models import (
+    candidate_models,
+    configuration_errors,
+    held_out_error,
+    law_forms,
+)
 from nht_theory.forecasting.configuration_folds import ConfigurationFolds
-from nht_theory.forecasting.empirical_model import fit_empirical_model
+from nht_theory.forecasting.empirical_model import delayed, survival_regression
 from nht_theory.forecasting.landmark_model import LandmarkModel
 from nht_theory.forecasting.law_model import LawModel, fit_law_model
 from nht_theory.forecasting.lawfulness import Lawfulness
@@ -25,8 +31,6 @@ from nht_theory.forecasting.shrunken_regression import (
 
 MINIMUM_LAW = 2
 """Earlier runs that the law needs: one to place V_star and c, one to show that they repeat."""
-MINIMUM_EMPIRICAL = 5
-"""Earlier runs below which a regression without the law is not attempted."""
 MINIMUM_LAWLESS_CONFIGURATIONS = 3
 """Lawless configurations with a switch from which a regression learns alone."""
 UNSTATED_SD = 0.5
@@ -70,6 +74,27 @@ class EarlierRuns:
             return None
         return fit_law_model(lawful, self.names)
 
+    @cached_property
+    def delay_model(self) -> LogDelayModel | None:
+        """The form of the law that errs least on configurations left out; None with too few."""
+        if self.law_model is None:
+            return None
+        forms = law_forms(candidate_models(self.lawfulness.lawful, self.names))
+        return min(forms, key=held_out_error)
+
+    @cached_property
+    def law_scores_worse(self) -> bool:
+        """Whether a regression without the law errs less on configurations left out, by more than
+        one standard error of the difference: a form with a theory behind it has the doubt."""
+        law = self.delay_model
+        if law is None:
+            return False
+        regression = survival_regression(self.lawfulness.lawful, self.names, clock=True)
+        if regression is None:
+            return False
+        gained = configuration_errors(law) - configuration_errors(regression)
+        return bool(gained.mean() > gained.std(ddof=1) / np.sqrt(gained.size))
+
     def empirical_model(self, target: Observation, *, strayed: bool) -> LogDelayModel | None:
         """Survival regression on the settings; None with too few delays.
 
@@ -80,7 +105,7 @@ class EarlierRuns:
         """
         clock = target.decay_rate is not None
         lawless = self.lawfulness.lawless
-        alone = _configurations(_delayed(lawless)) >= MINIMUM_LAWLESS_CONFIGURATIONS
+        alone = _configurations(delayed(lawless)) >= MINIMUM_LAWLESS_CONFIGURATIONS
         made = survival_regression(lawless, self.names, clock=clock) if strayed and alone else None
         return made or survival_regression(self.observations, self.names, clock=clock)
 
@@ -177,22 +202,8 @@ def _usual(counts: Counter[str], observations: Sequence[Observation]) -> set[str
 
 
 @lru_cache(maxsize=64)
-def survival_regression(
-    used: tuple[Observation, ...], names: tuple[str, ...], *, clock: bool
-) -> LogDelayModel | None:
-    """:func:`fit_empirical_model`, fitted once; None with too few delays."""
-    if len(_delayed(used)) < MINIMUM_EMPIRICAL:
-        return None
-    return fit_empirical_model(used, names, clock=clock)
-
-
-@lru_cache(maxsize=64)
 def _landmark(model: LogDelayModel, logged: frozenset[str]) -> LandmarkModel | None:
     return LandmarkModel.of(model, logged)
-
-
-def _delayed(observations: Sequence[Observation]) -> list[Observation]:
-    return [one for one in observations if one.delay is not None]
 
 
 def _configurations(observations: Sequence[Observation]) -> int:

@@ -14,7 +14,8 @@ from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.errors import ConvergenceError, DomainError
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
-from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs, survival_regression
+from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
+from nht_theory.forecasting.empirical_model import survival_regression
 from nht_theory.forecasting.forecast_run import outlook_of
 from nht_theory.forecasting.scheduled_clock import in_peak_steps
 from nht_theory.runs.study import Study

@@ -4,6 +4,7 @@ regression that keeps the runs which had not switched when they were stopped."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -15,7 +16,24 @@ from nht_theory.forecasting.shrunken_regression import RESIDUAL_SD, Array
 
 BETWEEN_SD = 1.0
 """Prior standard deviation of ln delay between configurations, when no law ties them."""
+MINIMUM_EMPIRICAL = 5
+"""Earlier runs below which a regression without the law is not attempted."""
 _ITERATIONS = 30
+
+
+@lru_cache(maxsize=64)
+def survival_regression(
+    used: tuple[Observation, ...], names: tuple[str, ...], *, clock: bool
+) -> LogDelayModel | None:
+    """:func:`fit_empirical_model`, fitted once; None with too few delays."""
+    if len(delayed(used)) < MINIMUM_EMPIRICAL:
+        return None
+    return fit_empirical_model(used, names, clock=clock)
+
+
+def delayed(observations: Sequence[Observation]) -> list[Observation]:
+    """Runs that show a delay."""
+    return [one for one in observations if one.delay is not None]
 
 
 def fit_empirical_model(

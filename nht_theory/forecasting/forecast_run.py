@@ -165,10 +165,10 @@ def _stage(target: Observation, now: int) -> Stage:
 
 def _law_regardless(target: Observation, now: int, earlier: EarlierRuns) -> float | None:
     """The step that the law would say if its conditions held; None where it says none."""
-    model = earlier.law_model
+    model = earlier.delay_model
     if model is None or target.decay_rate is None:
         return None
-    expected = model.delays.predict(target.settings, target.decay_rate, target.configuration)
+    expected = model.predict(target.settings, target.decay_rate, target.configuration)
     start = target.memorization_time
     if start is None:
         waiting = earlier.memorization(target)

@@ -102,6 +102,13 @@ def _foreign(target: Observation, earlier: EarlierRuns) -> str:
     )
 
 
+def score_objection(earlier: EarlierRuns) -> str:
+    """Whether a regression without the law does better on the earlier runs; empty when not."""
+    if not earlier.law_scores_worse:
+        return ""
+    return "a regression on the settings errs less on configurations left out than the law"
+
+
 def norm_objection(target: Observation, log_above: float, log_star: float) -> str:
     """What the norms themselves hold against the law; empty when nothing."""
     star = float(np.exp(log_star))

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.earlier_runs import MINIMUM_EMPIRICAL, EarlierRuns
+from nht_theory.forecasting.earlier_runs import EarlierRuns
+from nht_theory.forecasting.empirical_model import MINIMUM_EMPIRICAL
 from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.objections import (
     law_objection,
     log_norm_now,
     norm_objection,
     outside,
+    score_objection,
 )
 from nht_theory.forecasting.small_sample import SmallSampleLaw
 from nht_theory.forecasting.steps_ahead import StepsAhead
@@ -52,23 +54,22 @@ def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook 
     objection = law_objection(target, earlier)
     if objection:
         return objection
-    model = earlier.law_model
-    if model is None:
+    model, delays = earlier.law_model, earlier.delay_model
+    if model is None or delays is None:
         return few_runs_outlook(target, now, earlier)
     above, log_star = target.squared_norm_memorization, model.log_star(target.settings)
     log_above = model.log_memorization(target.settings) if above is None else float(np.log(above))
-    objection = norm_objection(target, log_above, log_star)
+    objection = score_objection(earlier) or norm_objection(target, log_above, log_star)
     if objection:
         return objection
     reason = _norm_reason(log_above, log_star)
     if target.memorization_time is None:
-        return _before_memorization(target, now, earlier, model.delays, reason)
-    left = _with_state(target, now, earlier, model.delays)
+        return _before_memorization(target, now, earlier, delays, reason)
+    left = _with_state(target, now, earlier, delays)
     if left is None:
         return few_runs_outlook(target, now, earlier)
     steps, said, parameters = left
-    method = f"{model.delays.method}{said}"
-    return Outlook(steps, model.delays.runs, method, reason, parameters)
+    return Outlook(steps, delays.runs, f"{delays.method}{said}", reason, parameters)
 
 
 def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from nht_theory.conventions import FORECAST_COVERAGE
 from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.earlier_runs import EarlierRuns, survival_regression
+from nht_theory.forecasting.candidate_models import (
+    EXCESS,
+    OFFSET,
+    SURVIVAL,
+    TOTAL,
+    candidate_models,
+    stacked,
+)
+from nht_theory.forecasting.earlier_runs import EarlierRuns
+from nht_theory.forecasting.empirical_model import survival_regression
 from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.outlook import few_runs_outlook
 from nht_theory.forecasting.score import Said
@@ -65,10 +74,9 @@ def _from_settings(target: Observation, model: LogDelayModel | None) -> Answer:
 
 
 def _law_from_settings(target: Observation, earlier: EarlierRuns) -> Answer:
-    model = earlier.law_model
-    if model is None or target.decay_rate is None:
+    if earlier.delay_model is None or target.decay_rate is None:
         return REFUSED, None
-    return _from_settings(target, model.delays)
+    return _from_settings(target, earlier.delay_model)
 
 
 def _survival_regression(target: Observation, earlier: EarlierRuns) -> Answer:
@@ -76,6 +84,27 @@ def _survival_regression(target: Observation, earlier: EarlierRuns) -> Answer:
     if not lawful or target.decay_rate is None:
         return REFUSED, None
     return _from_settings(target, survival_regression(lawful, earlier.names, clock=True))
+
+
+def _candidate(name: str) -> Callable[[Observation, EarlierRuns], Answer]:
+    """A candidate by its name, from the settings alone."""
+
+    def forecast(target: Observation, earlier: EarlierRuns) -> Answer:
+        return _from_settings(target, _candidates(target, earlier).get(name))
+
+    return forecast
+
+
+def _candidates(target: Observation, earlier: EarlierRuns) -> Mapping[str, LogDelayModel]:
+    """The models that compete before training; none without the law."""
+    if earlier.law_model is None or target.decay_rate is None:
+        return {}
+    return candidate_models(earlier.lawfulness.lawful, earlier.names)
+
+
+def _stacking(target: Observation, earlier: EarlierRuns) -> Answer:
+    models = tuple(_candidates(target, earlier).values())
+    return _from_settings(target, stacked(models) if models else None)
 
 
 def _own_norm(target: Observation, earlier: EarlierRuns) -> Answer:
@@ -89,7 +118,11 @@ def _own_norm(target: Observation, earlier: EarlierRuns) -> Answer:
 
 
 RIVALS = (
+    Rival(TOTAL, True, False, _candidate(TOTAL)),
+    Rival(EXCESS, True, False, _candidate(EXCESS)),
+    Rival(OFFSET, True, False, _candidate(OFFSET)),
+    Rival("stacking of the candidates", True, False, _stacking),
     Rival("law from the settings alone", False, True, _law_from_settings),
     Rival("law with the run's own V, as for a handful of runs", True, True, _own_norm),
-    Rival("survival regression on the settings, in units of 1/r", True, True, _survival_regression),
+    Rival(SURVIVAL, True, True, _survival_regression),
 )

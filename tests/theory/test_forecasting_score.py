@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import Interval
+from nht_theory.forecasting.advice import PUBLIC_RECORD
 from nht_theory.forecasting.calibration import observe, observe_all
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_observation, forecast_run
@@ -132,6 +135,23 @@ def scored_run(delay: int, seed: int) -> Run:
         },
         Hyperparameters(weight_decay=1000.0 / delay, seed=seed),
     )
+
+
+def test_the_record_of_the_advice_is_the_one_measured() -> None:
+    place = Path(__file__).parents[2] / "validation" / "forecasting" / "scores.json"
+    studies = json.loads(place.read_text())
+    stop = [one["early_stop"] for one in studies.values() if "early_stop" in one]
+    decay = [one["decay_advice"] for one in studies.values() if "decay_advice" in one]
+    assert len(stop) == len(decay) == 3
+    assert asdict(PUBLIC_RECORD) == {
+        **{
+            name: sum(one[name] for one in stop)
+            for name in ("switched", "wrongly_stopped", "unswitched", "stopped")
+        },
+        "decay_pairs": sum(one["n"] for one in decay),
+        "decay_hits": sum(one["hits"] for one in decay),
+        "decay_always_yes": sum(one["always_yes"] for one in decay),
+    }
 
 
 def test_a_score_is_what_one_computes_by_hand() -> None:
