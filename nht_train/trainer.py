@@ -20,6 +20,7 @@ from nht_train.cadence import checkpoint_steps, evaluation_steps
 from nht_train.config import TrainConfig
 from nht_train.gradients import gradients_of
 from nht_train.interruption import Interruption
+from nht_train.live_forecast import Forecast, ForecastLog
 from nht_train.numerics import arithmetic
 from nht_train.progress import Progress, Silent
 from nht_train.run_writer import RunWriter
@@ -37,6 +38,7 @@ def train(
     *,
     resume: bool = False,
     progress: Progress | None = None,
+    forecast: Forecast | None = None,
 ) -> StatusDocument:
     """Train one model and write its run directory.
 
@@ -46,6 +48,8 @@ def train(
         resume: continue from the last saved state; the metrics come out the same, bit for bit, as
             if the run had never stopped.
         progress: told about steps and evaluations; None is silent.
+        forecast: what to log beside each evaluation, from all so far
+            (``nht_theory.forecasting.live.live_forecast`` makes one).
 
     Returns:
         How the run stands: finished, or interrupted by SIGTERM or SIGINT with its state saved.
@@ -55,7 +59,7 @@ def train(
         TrainingError: the loss is not finite, an evaluation failed or a file cannot be written;
             ``status.json`` says so.
     """
-    (loop,) = _run_lanes([config], [directory], resume, [progress or Silent()])
+    (loop,) = _run_lanes([config], [directory], resume, [progress or Silent()], forecast)
     if loop.error is not None:
         raise loop.error
     return loop.status
@@ -96,6 +100,7 @@ def _run_lanes(
     directories: Sequence[Path],
     resume: bool,
     progress: Sequence[Progress],
+    forecast: Forecast | None = None,
 ) -> list[Loop]:
     runtime = configs[0].runtime
     with ExitStack() as stack:
@@ -105,7 +110,7 @@ def _run_lanes(
         for setup, directory, shown in zip(setups, directories, progress, strict=True):
             writer = RunWriter(directory, describe_run(setup), resume=resume)
             stack.enter_context(writer.lock)
-            loops.append(Loop(setup, writer, stack.enter_context(shown)))
+            loops.append(Loop(setup, writer, stack.enter_context(shown), forecast))
         lockstep(loops, stack.enter_context(Interruption()))
     return loops
 
@@ -142,10 +147,13 @@ class Loop:
         error: why it failed, or None.
     """
 
-    def __init__(self, setup: Setup, writer: RunWriter, progress: Progress) -> None:
+    def __init__(
+        self, setup: Setup, writer: RunWriter, progress: Progress, forecast: Forecast | None = None
+    ) -> None:
         self.setup = setup
         self.writer = writer
         self.progress = progress
+        self.forecasts = ForecastLog(forecast, writer.log.rows() if forecast else ())
         config = setup.config
         self.evaluated = evaluation_steps(config.steps, config.evaluate_every)
         self.checkpointed = checkpoint_steps(config.steps, config.checkpoints)
@@ -255,6 +263,7 @@ class Loop:
             self.writer.save_parameters(self.step, self.setup.model)
         if self.step in self.evaluated:
             row = self._evaluate()
+            row |= self.forecasts.add(row)
             self.writer.log.append(row)
             self.progress.evaluated(row)
             if self.generalized_at is None and _generalized(row):

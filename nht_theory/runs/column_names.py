@@ -43,6 +43,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     columns.UPDATE_SQUARED_NORM: ("update_squared_norm",),
     columns.DIFFUSION: ("diffusion",),
     columns.CONTRACTION: ("contraction",),
+    columns.FORECAST_STEP: ("forecast_step",),
+    columns.FORECAST_LOW: ("forecast_low",),
+    columns.FORECAST_HIGH: ("forecast_high",),
+    columns.FORECAST_PROBABILITY: ("forecast_probability",),
     columns.LEARNING_RATE: ("learning_rate", "lr", "train_learning_rate", "train_lr", "eta"),
     columns.WEIGHT_DECAY: ("weight_decay", "wd"),
 }  # fmt: skip

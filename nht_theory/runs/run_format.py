@@ -292,6 +292,11 @@ class MetricsLog:
         self._file.write(metrics_line(row).encode() + b"\n")
         self._file.flush()
 
+    def rows(self) -> list[dict[str, float]]:
+        """Every line so far."""
+        read = [json.loads(line) for line in self.path.read_bytes().splitlines()]
+        return [{name: float(value) for name, value in row.items()} for row in read]
+
     def close(self) -> None:
         """Close the file; it holds every appended line."""
         self._file.close()

@@ -8,6 +8,7 @@ from torch.optim import Optimizer
 from transformers import TrainerCallback
 
 from nht_theory.runs import columns
+from nht_train.live_forecast import Forecast, ForecastLog
 from nht_train.monitor import DEFAULT_EVERY, NormMonitor, NormReading
 
 
@@ -19,6 +20,8 @@ class NormMonitorCallback(TrainerCallback):
 
     Args:
         every: optimiser steps between readings.
+        forecast: what to log at each evaluation, from the log history so far
+            (``nht_theory.forecasting.live.live_forecast`` makes one).
 
     Attributes:
         monitor: the :class:`~nht_train.monitor.NormMonitor`, from the start of training on.
@@ -27,8 +30,9 @@ class NormMonitorCallback(TrainerCallback):
         >>> callback = NormMonitorCallback(every=50)  # Trainer(..., callbacks=[callback])
     """
 
-    def __init__(self, every: int = DEFAULT_EVERY) -> None:
+    def __init__(self, every: int = DEFAULT_EVERY, forecast: Forecast | None = None) -> None:
         self.every = every
+        self.forecasts = ForecastLog(forecast)
         self.monitor: NormMonitor | None = None
         self._logged: NormReading | None = None
 
@@ -47,10 +51,26 @@ class NormMonitorCallback(TrainerCallback):
         self._logged = monitor.latest
         state.log_history.append({columns.STEP: state.global_step, **monitor.latest.values})
 
+    def on_evaluate(self, args: Any, state: Any, control: Any, *, metrics: Any, **_: Any) -> None:
+        """Log a forecast from this evaluation and what was logged at its step."""
+        if self.forecasts.forecast is None or self.monitor is None:
+            return
+        step = int(state.global_step)
+        here = [entry for entry in state.log_history if entry.get(columns.STEP) == step]
+        logged = {name: value for entry in (*here, metrics) for name, value in entry.items()}
+        row = {name: float(value) for name, value in logged.items() if _is_number(value)}
+        told = self.forecasts.add({**row, **self.monitor.norms(), columns.STEP: step})
+        if told:
+            state.log_history.append({columns.STEP: step, **told})
+
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Take the hooks off."""
         if self.monitor is not None:
             self.monitor.close()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _innermost(optimizer: Any) -> Optimizer:
