@@ -1,0 +1,8 @@
+"""The attacks are modules beside the test, and found as such."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
