@@ -1,6 +1,8 @@
 """Do the verdicts say what is true of studies whose truth is known?
 
-    python validation/statistics/verdict_calibration.py [SIMULATIONS] > verdict_calibration.json
+    python validation/statistics/verdict_calibration.py [SIMULATIONS] [--keep FILE] [--minutes M]
+
+prints the table that verdict_calibration.json holds; with --keep it goes on where it stopped.
 
 Each simulated study sweeps learning rate, weight decay and task (18 configurations, four seeds),
 with a scatter of runs and of configurations, an evaluation grid and a budget that censors some
@@ -11,10 +13,12 @@ study of twenty. P6 is true of every law here but the free power law and the hel
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import math
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -23,6 +27,7 @@ import numpy as np
 from nht_theory.conventions import DecayForm
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
+from nht_theory.inference.binomial import binomial_test
 from nht_theory.predictions.registry import prediction
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
@@ -63,17 +68,20 @@ def held_norm(eta: float, decay: float, start: float, star: float) -> float:
     return float(60 * np.exp(0.045 * np.sqrt(start)))
 
 
+TRUE_LAW = "ln(V_sc/V_st)/gamma"
 TRUTHS: dict[str, Law] = {
-    "ln(V_sc/V_st)/gamma": law,
+    TRUE_LAW: law,
     "A/(eta lambda)": inverse_decay,
     "T_0 + A/lambda": offset,
     "free power law": free_power,
     "excess norm": excess,
     "exponential of the held norm": held_norm,
 }
-JUDGED = ("law_everywhere", "prefactor", "necessity")
-SLOW = ("law", "P6", "rival_laws")
-"""Judged on a tenth of the studies: they bootstrap, or leave configurations out."""
+JUDGED = ("law_everywhere", "law", "P6", "prefactor", "necessity")
+SLOW, SLOW_EVERY = ("rival_laws",), 5
+"""Judged on a fifth of the studies: it leaves each configuration out for each law."""
+LAWS = ("law", "law_everywhere", "rival_laws")
+"""Claims of the law itself, for which every truth but one makes "supported" an error."""
 
 
 def simulated_study(truth: Law, seed: int) -> StudyEstimates:
@@ -128,23 +136,87 @@ def simulated_run(
     )
 
 
-def table(simulations: int, truths: dict[str, Law] | None = None) -> list[dict[str, object]]:
-    """One row for each truth and prediction: how often each verdict was given."""
+def judged(truth: str, simulation: int) -> dict[str, str]:
+    """Prediction -> verdict of one simulated study; the slow one on every fifth."""
+    place = list(TRUTHS).index(truth)
+    study = simulated_study(TRUTHS[truth], seed=1_000_000 * place + simulation)
+    slow = SLOW if simulation % SLOW_EVERY == 0 else ()
+    return {name: prediction(name).judge(study).verdict.value for name in (*JUDGED, *slow)}
+
+
+def outcomes(
+    simulations: int, keep: Path | None = None, minutes: float = math.inf
+) -> dict[str, list[dict[str, str]]]:
+    """Truth -> what was said of each of its studies, every truth with as many.
+
+    Args:
+        simulations: studies a truth.
+        keep: where each study is written down once judged, and read again by a later call.
+        minutes: of wall time after which no further study is begun.
+    """
+    done = _kept(keep)
+    deadline = time.monotonic() + 60 * minutes
+    for simulation, truth in product(range(simulations), TRUTHS):
+        if (truth, simulation) in done:
+            continue
+        if time.monotonic() > deadline:
+            break
+        done[truth, simulation] = judged(truth, simulation)
+        if keep is not None:
+            line = {"truth": truth, "simulation": simulation, "said": done[truth, simulation]}
+            with keep.open("a") as file:
+                file.write("\n" + json.dumps(line))
+    complete = min(
+        next((n for n in range(simulations) if (truth, n) not in done), simulations)
+        for truth in TRUTHS
+    )
+    return {truth: [done[truth, n] for n in range(complete)] for truth in TRUTHS}
+
+
+def _kept(keep: Path | None) -> dict[tuple[str, int], dict[str, str]]:
+    """What was written down; a line that was cut is left out."""
+    if keep is None or not keep.exists():
+        return {}
+    lines = [json.loads(line) for line in keep.read_text().splitlines() if line.endswith("}}")]
+    return {(line["truth"], line["simulation"]): line["said"] for line in lines}
+
+
+def table(said: Mapping[str, Sequence[Mapping[str, str]]]) -> list[dict[str, object]]:
+    """One row for each truth and prediction: how often each verdict was given.
+
+    For the laws also ``wrong``, the share of the verdict that would be an error, and
+    ``wrong_at_most``, the exact upper 95 % limit of its probability (Clopper and Pearson).
+    """
     rows: list[dict[str, object]] = []
-    for place, (name, truth) in enumerate((truths or TRUTHS).items()):
+    for truth, studies in said.items():
         counts: dict[str, Counter[str]] = {}
-        for simulation in range(simulations):
-            study = simulated_study(truth, seed=1_000_000 * place + simulation)
-            slow = SLOW if simulation % 10 == 0 else ()
-            for judged in (*JUDGED, *slow):
-                verdict = prediction(judged).judge(study).verdict.value
-                counts.setdefault(judged, Counter())[verdict] += 1
-        for judged, count in counts.items():
+        for verdicts in studies:
+            for name, verdict in verdicts.items():
+                counts.setdefault(name, Counter())[verdict] += 1
+        for name, count in counts.items():
             total = sum(count.values())
-            shares = {verdict: round(seen / total, 4) for verdict, seen in sorted(count.items())}
-            rows.append({"truth": name, "prediction": judged, "studies": total, **shares})
+            row: dict[str, object] = {"truth": truth, "prediction": name, "studies": total}
+            row |= {verdict: round(seen / total, 4) for verdict, seen in sorted(count.items())}
+            if name in LAWS:
+                errors = count["refuted" if truth == TRUE_LAW else "supported"]
+                limit = binomial_test(errors, total, coverage=0.9).interval
+                row |= {
+                    "wrong": round(errors / total, 4),
+                    "wrong_at_most": None if limit is None else round(limit.high, 4),
+                }
+            rows.append(row)
     return rows
 
 
+def main() -> None:
+    """Judge the studies, and print the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("simulations", type=int, nargs="?", default=60)
+    options.add_argument("--keep", type=Path, help="JSON lines to write to and to go on from")
+    options.add_argument("--minutes", type=float, default=math.inf)
+    chosen = options.parse_args()
+    print(json.dumps(table(outcomes(chosen.simulations, chosen.keep, chosen.minutes)), indent=1))
+
+
 if __name__ == "__main__":
-    print(json.dumps(table(int(sys.argv[1]) if len(sys.argv) > 1 else 60), indent=1))
+    main()
