@@ -48,6 +48,9 @@ def validate(
     fail_on: Annotated[
         VerdictKind | None, typer.Option(help="Exit with 1 when a claim gets this verdict.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every run, detail and omission.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be read.")
     ] = False,
@@ -87,7 +90,7 @@ def validate(
     if json:
         print_json(validation.to_dict())
     elif content is not None:
-        print_story(content, console())
+        print_story(content, console(), verbose=verbose)
         print(f"Report: {report}" if report else "The whole story with figures: --report FILE.html")
     failed = fail_on is not None and any(v.verdict is fail_on for v in validation.verdicts)
     return EXIT_CHECK_FAILED if failed else EXIT_DONE
