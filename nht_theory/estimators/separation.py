@@ -32,6 +32,7 @@ class Separation:
         sharpness: W, median over the runs, with its interval.
         reliance: where phi came from.
         shortcut_seen, structured_seen: which sides of phi the checkpoints show.
+        runs: names of the runs whose checkpoints entered.
     """
 
     score: Estimate | Missing
@@ -39,6 +40,7 @@ class Separation:
     reliance: str
     shortcut_seen: bool
     structured_seen: bool
+    runs: tuple[str, ...] = ()
 
 
 def shortcut_reliance(run: Run) -> tuple[Series, str] | Missing:
@@ -102,6 +104,7 @@ def separation(pairs: Sequence[tuple[Run, RunEstimate]]) -> Separation:
         reliance=origin,
         shortcut_seen=1.0 in side,
         structured_seen=0.0 in side,
+        runs=tuple(dict.fromkeys(cluster)),
     )
 
 

@@ -26,7 +26,9 @@ def judge(study: StudyEstimates) -> Verdict:
     pairs = matched_pairs(study)
     if not pairs:
         return not_applicable(NAME, f"needs {NEEDS}")
-    gaps = [math.log(max(with_batch, 1) / max(without, 1)) for with_batch, without in pairs]
+    gaps = [
+        math.log(max(with_batch, 1) / max(without, 1)) for (with_batch, _), (without, _) in pairs
+    ]
     earlier = sign_test(gaps, alternative=Alternative.LESS)
     later = sign_test(gaps, alternative=Alternative.GREATER)
     verdict, p_value = by_direction(earlier.p_value, later.p_value)
@@ -49,12 +51,13 @@ def judge(study: StudyEstimates) -> Verdict:
         power=more_for_p(p_value, len(pairs), "pairs")
         if verdict is VerdictKind.INCONCLUSIVE
         else "",
+        runs=tuple(name for pair in pairs for _, name in pair),
     )
 
 
-def matched_pairs(study: StudyEstimates) -> list[tuple[int, int]]:
-    """(peak step with BatchNorm, without) of runs that differ in nothing else."""
-    sides: dict[str, dict[str, int]] = {}
+def matched_pairs(study: StudyEstimates) -> list[tuple[tuple[int, str], tuple[int, str]]]:
+    """(peak step, run) with BatchNorm, and without, of runs that differ in nothing else."""
+    sides: dict[str, dict[str, tuple[int, str]]] = {}
     for run, _ in study.pairs():
         kind = selection.setting(run, SETTING)
         peak = turning_step(run)
@@ -64,7 +67,8 @@ def matched_pairs(study: StudyEstimates) -> list[tuple[int, int]]:
             str(kind).lower()
         )
         if side is not None:
-            sides.setdefault(selection.block(run, SETTING, "parameter_count"), {})[side] = peak
+            block = selection.block(run, SETTING, "parameter_count")
+            sides.setdefault(block, {})[side] = (peak, run.name)
     return [(own["batch"], own["none"]) for own in sides.values() if len(own) == 2]
 
 

@@ -47,7 +47,8 @@ def judge(study: StudyEstimates) -> Verdict:
         fits = compare_rival_laws(total.times.take(kept), laws, configurations)
     except NhtError as error:
         return not_applicable(NAME, f"needs {NEEDS}; {error}")
-    return _verdict(fits, configurations, int(total.times.take(kept).n_right_censored))
+    runs = tuple(run.name for run, keep in zip(total.runs, kept, strict=True) if keep)
+    return _verdict(fits, configurations, runs, int(total.times.take(kept).n_right_censored))
 
 
 def delays_by_group(study: StudyEstimates) -> dict[str, Delays]:
@@ -92,7 +93,10 @@ def _law(name: str, rows: Delays, common: set[str]) -> RivalLaw:
 
 
 def _verdict(
-    fits: tuple[RivalFit, ...], configurations: tuple[str, ...], n_censored: int
+    fits: tuple[RivalFit, ...],
+    configurations: tuple[str, ...],
+    runs: tuple[str, ...],
+    n_censored: int,
 ) -> Verdict:
     total = next(fit for fit in fits if fit.law.name == TOTAL)
     parts = [fit for fit in fits if fit is not total]
@@ -124,6 +128,7 @@ def _verdict(
             f"{fit.law.name}: AICc {fit.aicc:.1f}, {fit.held_out.percentage_error:.1f} % a run"
             for fit in fits
         ),
+        runs=runs,
     )
 
 

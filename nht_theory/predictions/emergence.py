@@ -27,7 +27,7 @@ def judge_ratio(study: StudyEstimates) -> Verdict:
     """(i) V_sc/V_st falls with the size of the model."""
     rows = within_levels(
         [
-            Observation(selection.block(run, *SIZE), large, ratio)
+            Observation(selection.block(run, *SIZE), large, ratio, (run.name,))
             for run, own in selection.delayed(study)
             if (large := size(run)) is not None and (ratio := selection.norm_ratio(own)) is not None
         ],
@@ -45,21 +45,21 @@ def judge_ratio(study: StudyEstimates) -> Verdict:
 
 def judge_decay(study: StudyEstimates) -> Verdict:
     """(ii) Stronger decay lowers the critical size N*."""
-    smallest: dict[tuple[str, float], list[tuple[float, bool]]] = {}
+    smallest: dict[tuple[str, float], list[tuple[float, bool, str]]] = {}
     for run, own in study.pairs():
         large, decay = size(run), run.hyperparameters.weight_decay
         if large is None or decay is None or own.generalization is None:
             continue
         block = selection.block(run, "weight_decay", *SIZE)
-        smallest.setdefault((block, decay), []).append((large, not own.censored))
+        smallest.setdefault((block, decay), []).append((large, not own.censored, run.name))
     rows, censored = [], 0
     for (block, decay), tried in smallest.items():
-        if len({large for large, _ in tried}) < FEWEST_SIZES:
+        if len({large for large, _, _ in tried}) < FEWEST_SIZES:
             continue
-        reached = [large for large, switched in tried if switched]
+        reached = [large for large, switched, _ in tried if switched]
         censored += not reached
-        critical = min(reached) if reached else 2 * max(large for large, _ in tried)
-        rows.append(Observation(block, decay, critical))
+        critical = min(reached) if reached else 2 * max(large for large, _, _ in tried)
+        rows.append(Observation(block, decay, critical, tuple(name for _, _, name in tried)))
     rows = within_levels(rows, 2)
     if not rows:
         return not_applicable(DECAY.name, f"needs {DECAY.needs}")
@@ -75,11 +75,12 @@ def judge_decay(study: StudyEstimates) -> Verdict:
 
 def judge_order_of_events(study: StudyEstimates) -> Verdict:
     """(iii) The norm peaks and falls before the accuracy jumps."""
-    leads = [
-        float(own.generalization_step - peak)
+    by_run = {
+        run.name: float(own.generalization_step - peak)
         for run, own in study.pairs()
         if own.generalization_step is not None and (peak := turning_step(run)) is not None
-    ]
+    }
+    leads = list(by_run.values())
     turned = [lead for lead in leads if lead != 0]
     if not turned:
         return not_applicable(EVENTS.name, f"needs {EVENTS.needs}")
@@ -106,13 +107,14 @@ def judge_order_of_events(study: StudyEstimates) -> Verdict:
         power=more_for_p(p_value, len(leads), "runs")
         if verdict is VerdictKind.INCONCLUSIVE
         else "",
+        runs=tuple(by_run),
     )
 
 
 def judge_sharpness(study: StudyEstimates) -> Verdict:
     """(iv) The cleaner the separation, the sharper the threshold."""
     rows = [
-        Observation("all configurations", float(side), own.sharpness.value)
+        Observation("all configurations", float(side), own.sharpness.value, own.runs)
         for own in clean_separation.separations(study).values()
         if isinstance(own.sharpness, Estimate)
         and (side := clean_separation.decided_side(own)) is not None

@@ -34,12 +34,14 @@ class Setting:
         hopeless: whether S predicts that decay brings nothing.
         gains: for each seed, accuracy at the decay that is best over the other seeds, less that
             at the weakest decay.
+        runs: names of the runs.
     """
 
     label: str
     description: str
     hopeless: bool
     gains: tuple[float, ...]
+    runs: tuple[str, ...]
 
 
 def judge(study: StudyEstimates) -> Verdict:
@@ -64,6 +66,7 @@ def judge(study: StudyEstimates) -> Verdict:
         f"most {NO_GAIN}; p = {decision.p_value:.3g}",
         power=power_of(decision, len(gains), "seeds"),
         details=tuple(f"{own.label}: {own.description}" for own in tested),
+        runs=tuple(name for own in tested for name in own.runs),
     )
 
 
@@ -88,6 +91,7 @@ def settings(study: StudyEstimates) -> list[Setting]:
                 and own.score.value <= 0
                 and upper_limit(own.score) <= 0,
                 gains=tuple(cross_fitted_gains(list(accuracy.values()))),
+                runs=tuple(run.name for run, _ in pairs),
             )
         )
     return found

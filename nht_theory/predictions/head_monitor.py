@@ -16,9 +16,12 @@ NEEDS = "squared norms of the head and of all parameters in memorised runs whose
 
 def judge(study: StudyEstimates) -> Verdict:
     """Sign tests of the head's lead over the total norm and over the switch."""
-    leads = [
-        lead for run, own in study.pairs() if isinstance(lead := head_lead(run, own), HeadLead)
-    ]
+    by_run = {
+        run.name: lead
+        for run, own in study.pairs()
+        if isinstance(lead := head_lead(run, own), HeadLead)
+    }
+    leads = list(by_run.values())
     over_total = [float(lead.over_total) for lead in leads]
     over_switch = [float(lead.over_switch) for lead in leads if lead.over_switch is not None]
     if not leads:
@@ -47,6 +50,7 @@ def judge(study: StudyEstimates) -> Verdict:
         power=more_for_p(p_value, len(leads), "runs")
         if verdict is VerdictKind.INCONCLUSIVE
         else "",
+        runs=tuple(by_run),
     )
 
 

@@ -103,6 +103,7 @@ def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict
             )
             if own.verdict is VerdictKind.INCONCLUSIVE
         ),
+        runs=tuple(run.name for run in rows.runs),
     )
 
 

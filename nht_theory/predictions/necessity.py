@@ -61,6 +61,7 @@ def judge(study: StudyEstimates) -> Verdict:
         f"{FALSE_COUNTEREXAMPLES:.0%} definite ones p = {universal.p_value:.3g}, fewer than "
         f"{NECESSITY_TOLERANCE:.0%} in all p = {rare.p_value:.3g}",
         details=_details(study, against),
+        runs=tuple(run.name for run, _, _ in ratios),
         power=""
         if verdict is not VerdictKind.INCONCLUSIVE or against
         else f"{math.ceil(math.log(ALPHA) / math.log(1 - NECESSITY_TOLERANCE))} delayed runs "

@@ -17,7 +17,14 @@ NEEDS = "training accuracy of AdamW and SGD runs at the same learning rate and w
 
 def judge(study: StudyEstimates) -> Verdict:
     """Fisher's exact test of the share of runs that memorise."""
-    counts = memorized_counts(study)
+    shared = at_shared_settings(study)
+    counts = {
+        kind: (
+            sum(memorized for cell in shared for _, memorized in cell[kind]),
+            sum(len(cell[kind]) for cell in shared),
+        )
+        for kind in COMPARED
+    }
     if any(total == 0 for _, total in counts.values()):
         return not_applicable(NAME, f"needs {NEEDS}")
     from scipy import stats
@@ -41,26 +48,24 @@ def judge(study: StudyEstimates) -> Verdict:
         power=more_for_p(p_value, adamw_n + sgd_n, "runs")
         if verdict is VerdictKind.INCONCLUSIVE
         else "",
+        runs=tuple(name for cell in shared for kind in COMPARED for name, _ in cell[kind]),
     )
 
 
-def memorized_counts(study: StudyEstimates) -> dict[OptimizerKind, tuple[int, int]]:
-    """Memorised and all runs of each optimiser, at settings where both were run."""
-    cells: dict[tuple[object, ...], dict[OptimizerKind, list[bool]]] = {}
+Cell = dict[OptimizerKind, list[tuple[str, bool]]]
+
+
+def at_shared_settings(study: StudyEstimates) -> list[Cell]:
+    """Optimiser -> (run, whether it memorised), at each setting where both were run."""
+    cells: dict[tuple[object, ...], Cell] = {}
     for run, own in study.pairs():
         if own.memorization is None or run.hyperparameters.optimizer not in COMPARED:
             continue
         key = tuple(selection.setting(run, name) for name in HELD)
         kind = OptimizerKind(run.hyperparameters.optimizer)
-        cells.setdefault(key, {}).setdefault(kind, []).append(own.memorization_step is not None)
-    shared = [cell for cell in cells.values() if len(cell) == len(COMPARED)]
-    return {
-        kind: (
-            sum(sum(cell[kind]) for cell in shared),
-            sum(len(cell[kind]) for cell in shared),
-        )
-        for kind in COMPARED
-    }
+        memorized = own.memorization_step is not None
+        cells.setdefault(key, {}).setdefault(kind, []).append((run.name, memorized))
+    return [cell for cell in cells.values() if len(cell) == len(COMPARED)]
 
 
 PREDICTION = Prediction(

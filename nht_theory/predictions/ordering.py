@@ -19,11 +19,15 @@ from nht_theory.predictions.verdict import Verdict
 
 @dataclass(frozen=True)
 class Observation:
-    """One run: its outcome, the level of the setting that varies, and the block it belongs to."""
+    """One run: its outcome, the level of the setting that varies, and the block it belongs to.
+
+    ``runs`` names the run, or the runs that the outcome was made of.
+    """
 
     block: str
     level: float
     outcome: float
+    runs: tuple[str, ...] = ()
 
 
 def within_levels(rows: Sequence[Observation], fewest: int) -> list[Observation]:
@@ -78,6 +82,7 @@ def judge_order(
         power=""
         if verdict is not VerdictKind.INCONCLUSIVE
         else more_for_p(p_value, len(rows), "runs"),
+        runs=tuple(dict.fromkeys(name for row in rows for name in row.runs)),
     )
 
 

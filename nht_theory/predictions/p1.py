@@ -23,6 +23,7 @@ def judge(study: StudyEstimates) -> Verdict:
                 selection.block(run, "weight_decay"),
                 run.hyperparameters.weight_decay,
                 own.squared_norm_final.value,
+                (run.name,),
             )
             for run, own in study.pairs()
             if run.hyperparameters.weight_decay is not None

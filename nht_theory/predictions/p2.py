@@ -72,6 +72,7 @@ def judge(study: StudyEstimates) -> Verdict:
         power=more_for_p(p_value, n, "runs")
         if verdict is VerdictKind.INCONCLUSIVE and not (disorder or missing)
         else "",
+        runs=tuple(row.run.name for row in labelled),
     )
 
 

@@ -33,7 +33,10 @@ def judge(study: StudyEstimates) -> Verdict:
         if run.hyperparameters.weight_decay is not None
         and (value := structured_accuracy(run)) is not None
     ]
-    rows = [Observation(selection.block(r, "weight_decay"), level, v) for r, v, level in measured]
+    rows = [
+        Observation(selection.block(run, "weight_decay"), level, value, (run.name,))
+        for run, value, level in measured
+    ]
     contrasts = inner_contrasts(rows)
     if len(contrasts) < 2:
         return not_applicable(NAME, f"needs {NEEDS}; {len(contrasts)} blocks qualify")
@@ -44,6 +47,7 @@ def judge(study: StudyEstimates) -> Verdict:
         len(contrasts) - 1,
         (0.0, math.inf),
     )
+    entering = _in_full_blocks(rows)
     trend = judge_order(NAME, within_levels(rows, 2), falls=True, statistic_name="")
     return Verdict(
         prediction=NAME,
@@ -52,7 +56,7 @@ def judge(study: StudyEstimates) -> Verdict:
         statistic_name="mean accuracy of the inner weight decays less that of the better end",
         interval=decision.interval,
         p_value=decision.p_value,
-        n=len(rows),
+        n=len(entering),
         n_censored=0,
         rule=f"95 % interval of the contrast over {len(contrasts)} blocks "
         f"[{decision.interval.low:.3f}, {decision.interval.high:.3f}] against 0; p = "
@@ -62,6 +66,7 @@ def judge(study: StudyEstimates) -> Verdict:
             f"accuracy against weight decay, falling: {trend.rule}",
             *(line for run, _, _ in measured if (line := worst_group_line(run))),
         ),
+        runs=tuple(name for row in entering for name in row.runs),
     )
 
 
@@ -75,10 +80,9 @@ def inner_contrasts(rows: list[Observation]) -> list[float]:
     """For each block with three levels or more: mean outcome of the inner levels less that of
     the better end. Which end is better is decided over all other blocks, so that the choice does
     not feed on the block's own noise."""
-    blocks: dict[str, dict[float, list[float]]] = {}
-    for row in rows:
-        blocks.setdefault(row.block, {}).setdefault(row.level, []).append(row.outcome)
-    full = {name: levels for name, levels in blocks.items() if len(levels) >= FEWEST_LEVELS}
+    full: dict[str, dict[float, list[float]]] = {}
+    for row in _in_full_blocks(rows):
+        full.setdefault(row.block, {}).setdefault(row.level, []).append(row.outcome)
     ends = {
         name: (np.mean(levels[min(levels)]), np.mean(levels[max(levels)]))
         for name, levels in full.items()
@@ -92,6 +96,14 @@ def inner_contrasts(rows: list[Observation]) -> list[float]:
         inner = [np.mean(v) for level, v in levels.items() if min(levels) < level < max(levels)]
         contrasts.append(float(np.mean(inner) - ends[name][better]))
     return contrasts
+
+
+def _in_full_blocks(rows: list[Observation]) -> list[Observation]:
+    """The rows of blocks that stand at enough levels to have inner ones."""
+    levels: dict[str, set[float]] = {}
+    for row in rows:
+        levels.setdefault(row.block, set()).add(row.level)
+    return [row for row in rows if len(levels[row.block]) >= FEWEST_LEVELS]
 
 
 def worst_group_line(run: Run) -> str:

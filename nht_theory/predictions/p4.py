@@ -19,7 +19,7 @@ NEEDS = f"squared norms of {FEWEST_LAYERS} or more layers with their depth, in t
 
 def judge(study: StudyEstimates) -> Verdict:
     """Page's L over depth of the steps at which each layer has lost a tenth of its peak."""
-    tables: dict[tuple[str, ...], list[list[Crossing]]] = {}
+    tables: dict[tuple[str, ...], dict[str, list[Crossing]]] = {}
     for run, own in study.pairs():
         layers = layer_groups(run)
         since = own.memorization_step or 0
@@ -28,10 +28,11 @@ def judge(study: StudyEstimates) -> Verdict:
         if len(layers) < FEWEST_LAYERS or len(found) < len(layers):
             continue
         if sum(not event.censored for event in found) >= 1:
-            tables.setdefault(tuple(layer.name for layer in layers), []).append(found)
+            tables.setdefault(tuple(layer.name for layer in layers), {})[run.name] = found
     if not tables or max(len(rows) for rows in tables.values()) < 2:
         return not_applicable(NAME, f"needs {NEEDS}, in which a layer's norm falls")
-    names, rows = max(tables.items(), key=lambda entry: len(entry[1]))
+    names, by_run = max(tables.items(), key=lambda entry: len(entry[1]))
+    rows = list(by_run.values())
     time = np.array(
         [[event.earlier_step if event.censored else event.step for event in row] for row in rows],
         dtype=np.float64,
@@ -67,6 +68,7 @@ def judge(study: StudyEstimates) -> Verdict:
             ),
         ),
         power=more_for_p(p_value, len(rows), "runs") if verdict is VerdictKind.INCONCLUSIVE else "",
+        runs=tuple(by_run),
     )
 
 

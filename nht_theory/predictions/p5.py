@@ -69,6 +69,7 @@ def judge(study: StudyEstimates) -> Verdict:
                 for name, s in by_name.items()
             ),
         ),
+        runs=tuple(run for name in scores for run in by_name[name].runs),
     )
 
 

@@ -71,6 +71,7 @@ def judge(study: StudyEstimates) -> Verdict:
         power=power_of_slope(decision, fit, slope, len(set(configurations)), SLOPE)
         if decision.verdict is VerdictKind.INCONCLUSIVE
         else "",
+        runs=tuple(run.name for run in runs),
     )
 
 

@@ -29,7 +29,7 @@ def judge(study: StudyEstimates) -> Verdict:
     rows = measured(study)
     if len(rows) < FEWEST_RUNS:
         return not_applicable(NAME, f"needs {NEEDS}; {len(rows)} qualify")
-    delay, log_ratio, rate = (np.array(column) for column in zip(*rows, strict=True))
+    delay, log_ratio, rate = (np.array(column) for column in zip(*rows.values(), strict=True))
     fall = rate * delay  # what the rate, measured over the delay, says that ln V lost
 
     def predicted(part: Vector, rest: Vector) -> tuple[Vector, Vector]:
@@ -56,12 +56,13 @@ def judge(study: StudyEstimates) -> Verdict:
         f"delay alone gives a median of {null.null_median:.3f} and a 95 % quantile of "
         f"{null.null_upper:.3f} over {null.permutations} permutations, p = {null.p_value:.3g}",
         details=("a high R^2 here is no evidence for the law by itself: compare it with the null",),
+        runs=tuple(rows),
     )
 
 
-def measured(study: StudyEstimates) -> list[tuple[float, float, float]]:
-    """(delay, ln(V_mem/V_star), log-linear rate over the delay) of each delayed run that falls."""
-    rows = []
+def measured(study: StudyEstimates) -> dict[str, tuple[float, float, float]]:
+    """Each delayed run whose norm falls -> delay, ln(V_mem/V_star), log-linear rate over it."""
+    rows = {}
     for run, own in selection.delayed(study):
         window = rate_window(run, own.memorization, own.generalization)
         rate = window if isinstance(window, Missing) else signed_rate(run, window)
@@ -69,7 +70,7 @@ def measured(study: StudyEstimates) -> list[tuple[float, float, float]]:
         if own.delay is None or ratio is None or isinstance(rate, Missing):
             continue
         if ratio > 1 and rate.value > 0:
-            rows.append((float(own.delay), math.log(ratio), rate.value))
+            rows[run.name] = (float(own.delay), math.log(ratio), rate.value)
     return rows
 
 

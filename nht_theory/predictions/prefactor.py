@@ -120,6 +120,7 @@ def judge_bound(study: StudyEstimates) -> Verdict:
             ),
             *own.left_out,
         ),
+        runs=tuple(run.name for run, _ in own.of_run),
     )
 
 
@@ -152,6 +153,7 @@ def judge_pure_decay(study: StudyEstimates) -> Verdict:
             ),
             *own.left_out,
         ),
+        runs=tuple(run.name for run, _ in own.of_run),
     )
 
 

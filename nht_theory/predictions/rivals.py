@@ -85,6 +85,7 @@ def judge(study: StudyEstimates) -> Verdict:
             *failed,
             *rows.left_out,
         ),
+        runs=tuple(run.name for run in rows.runs),
     )
 
 

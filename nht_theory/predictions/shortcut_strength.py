@@ -21,7 +21,7 @@ def judge(study: StudyEstimates) -> Verdict:
     """Trend of the final clean accuracy over rho, within settings and seed."""
     rows = within_levels(
         [
-            Observation(selection.block(run, *SETTINGS), strength, accuracy)
+            Observation(selection.block(run, *SETTINGS), strength, accuracy, (run.name,))
             for run, _ in study.pairs()
             if (strength := selection.number(run, *SETTINGS)) is not None
             and (accuracy := structured_accuracy(run)) is not None

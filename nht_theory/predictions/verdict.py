@@ -29,6 +29,7 @@ class Verdict:
         holm_p_value: after Holm over every applicable test of the validation.
         stability: the verdict at each other threshold, as "0.95, k = 3: supported".
         power: for an inconclusive verdict, what would decide it.
+        runs: names of the runs that entered; empty when not applicable.
     """
 
     prediction: str
@@ -44,6 +45,7 @@ class Verdict:
     holm_p_value: float | None = None
     stability: tuple[str, ...] = ()
     power: str = ""
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

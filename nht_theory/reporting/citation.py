@@ -147,7 +147,7 @@ def cite(validation: Validation) -> Citation:
         ("equivalence margins", f"{EQUIVALENCE[0]:g} to {EQUIVALENCE[1]:g}"),
     )
     law = cited_law(StudyEstimates(study, validation.estimates, thresholds), options)
-    judged = [_of_verdict(own, study, options) for own in validation.verdicts]
+    judged = [_of_verdict(own, options) for own in validation.verdicts]
     return Citation(
         facts=_facts(validation),
         law=law,
@@ -161,9 +161,7 @@ def cite(validation: Validation) -> Citation:
     )
 
 
-def _of_verdict(
-    own: Verdict, study: Study, options: tuple[tuple[str, str], ...]
-) -> CitedNumber | None:
+def _of_verdict(own: Verdict, options: tuple[tuple[str, str], ...]) -> CitedNumber | None:
     if own.statistic is None or own.verdict is VerdictKind.NOT_APPLICABLE:
         return None
     claim = prediction(own.prediction)
@@ -179,7 +177,7 @@ def _of_verdict(
         censoring="counted as right-censored" if own.n_censored else "no run censored",
         method=own.rule,
         formula=f"{own.statistic_name}; claim: {claim.claim}; rule: {claim.rule}",
-        runs=tuple(run.name for run in study.runs),
+        runs=own.runs,
         options=(
             *options,
             ("needs", claim.needs),

@@ -72,8 +72,19 @@ def study(runs: Iterable[Run]) -> StudyEstimates:
     return estimate_study(Study(Path("constructed"), chosen, chosen), floor=False)
 
 
+COUNTS_NO_RUNS = ("emergence_decay", "emergence_sharpness", "failure_prediction")
+"""Claims whose n counts sizes, configurations or seeds."""
+
+
 def verdict(name: str, runs: Iterable[Run]) -> Verdict:
-    return prediction(name).judge(study(runs))
+    """The verdict, which names the runs that it rests on, each once, and counts them."""
+    chosen = tuple(runs)
+    own = prediction(name).judge(study(chosen))
+    assert set(own.runs) <= {run.name for run in chosen}
+    assert bool(own.runs) is (own.verdict is not NOT_APPLICABLE)
+    if name not in COUNTS_NO_RUNS:
+        assert len(set(own.runs)) == len(own.runs) == own.n
+    return own
 
 
 SEEDS = range(8)
