@@ -18,6 +18,7 @@ from nht_theory.conventions import CONFIDENCE
 from nht_theory.errors import ConvergenceError, DomainError
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.information import aicc
+from nht_theory.inference.latex import latex_limits, latex_number, latex_text, table
 from nht_theory.inference.likelihood_model import Link, LocationScaleModel
 from nht_theory.inference.location_scale import ERRORS, Distribution, log_likelihood
 from nht_theory.inference.results import Estimate, Interval
@@ -114,6 +115,43 @@ class CensoredRegression:
             n=self.n,
             interval=Interval(value - half, value + half, coverage, f"Wald, t, {kind}"),
             standard_error=error,
+        )
+
+    def to_latex(self, *, caption: str = "", label: str = "tab:regression") -> str:
+        r"""Coefficients and scale as a booktabs table; needs ``\usepackage{booktabs}``.
+
+        Args:
+            caption: LaTeX put before what the table says of itself.
+            label: of the float.
+        """
+        rows = []
+        for name in self.names:
+            own = self.coefficient(name)
+            assert own.interval is not None  # a coefficient always has both
+            assert own.standard_error is not None
+            rows.append(
+                (
+                    latex_text(name),
+                    latex_number(own.value),
+                    latex_number(own.standard_error),
+                    latex_limits(own.interval.low, own.interval.high),
+                )
+            )
+        rows.append((r"scale of $\ln T$", latex_number(self.scale), "--", "--"))
+        kind = "model-based" if self.clusters is None else f"sandwich over {self.clusters} clusters"
+        said = (
+            f"Censored {latex_text(str(self.distribution))} regression of $T$, {self.link} link; "
+            f"{self.n} runs, {self.n_right_censored} right- and {self.n_interval_censored} "
+            f"interval-censored; errors {kind}, Student's $t$ with {self.degrees_of_freedom} "
+            f"degrees of freedom; log-likelihood {latex_number(self.log_likelihood)}, "
+            f"AICc {latex_number(self.aicc)}."
+        )
+        return table(
+            "lrrr",
+            ("Coefficient", "Estimate", "SE", rf"{100 * CONFIDENCE:g}\,\% interval"),
+            rows,
+            caption=f"{caption} {said}".strip(),
+            label=label,
         )
 
     def location(self, design: ArrayLike, offset: ArrayLike | float = 0.0) -> Vector:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nht_theory.inference.latex import latex_limits, latex_number, latex_text
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -40,6 +42,21 @@ class Estimate:
     interval: Interval | None = None
     standard_error: float | None = None
     left_out: tuple[str, ...] = ()
+
+    def to_latex(self) -> str:
+        r"""Value, unit and interval, to set in a sentence.
+
+        Example:
+            >>> interval = Interval(0.5, 1.5, 0.95, "")
+            >>> print(Estimate(1.0, "per step of V", "fit", 9, interval=interval).to_latex())
+            $1$\,per step of V (95\,\% interval [$0.5$, $1.5$], $n = 9$)
+        """
+        unit = "" if self.unit == "1" else rf"\,{latex_text(self.unit)}"
+        held = ""
+        if self.interval is not None:
+            limits = latex_limits(self.interval.low, self.interval.high)
+            held = rf"{100 * self.interval.coverage:g}\,\% interval {limits}, "
+        return f"{latex_number(self.value)}{unit} ({held}$n = {self.n}$)"
 
 
 class Unavailable(StrEnum):
@@ -97,3 +114,19 @@ class HypothesisTest:
     method: str
     interval: Interval | None = None
     references: tuple[str, ...] = ()
+
+    def to_latex(self) -> str:
+        r"""Statistic, n and p-value, to set in a sentence.
+
+        Example:
+            >>> test = HypothesisTest(12.0, "Page's L", 0.0004, 8, Alternative.LESS, "exact")
+            >>> print(test.to_latex())
+            Page's L $= 12$, $n = 8$, $p < 0.001$ (one-sided, exact)
+        """
+        p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        sides = "two-sided" if self.alternative is Alternative.TWO_SIDED else "one-sided"
+        statistic = latex_number(self.statistic).replace("$", "$= ", 1)
+        return (
+            f"{latex_text(self.statistic_name)} {statistic}, $n = {self.n}$, ${p}$ "
+            f"({sides}, {latex_text(self.method)})"
+        )

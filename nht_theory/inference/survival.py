@@ -10,6 +10,7 @@ from scipy import stats
 
 from nht_theory.conventions import CONFIDENCE
 from nht_theory.errors import DomainError
+from nht_theory.inference.latex import latex_limits, latex_number, latex_text, table
 from nht_theory.inference.samples import Vector, check_same_length, finite_vector
 
 
@@ -57,6 +58,50 @@ class SurvivalCurve:
         """
         reached = np.flatnonzero(self.survival <= 1 - probability + 1e-12)
         return float(self.time[reached[0]]) if reached.size else None
+
+    def to_latex(self, *, caption: str = "", label: str = "tab:survival", rows: int = 12) -> str:
+        r"""The curve as a booktabs table; needs ``\usepackage{booktabs}``.
+
+        Args:
+            caption: LaTeX put before what the table says of itself.
+            label: of the float.
+            rows: event times shown, evenly spread over them where there are more.
+
+        Example:
+            >>> print(kaplan_meier([1, 2, 3], [True, False, True]).to_latex())
+            \begin{table}
+              \centering
+              \caption{Kaplan-Meier, ... 3 runs, 1 right-censored.}
+              \label{tab:survival}
+              \begin{tabular}{rrr}
+                \toprule
+                Time & $S$ & 95\,\% interval \\
+                \midrule
+                $1$ & $0.6667$ & [$0.05407$, $0.9452$] \\
+                $3$ & $0$ & -- \\
+                \bottomrule
+              \end{tabular}
+            \end{table}
+        """
+        places = np.unique(np.linspace(0, self.time.size - 1, min(rows, self.time.size)).round())
+        shown = (
+            "" if places.size == self.time.size else f" {places.size} of {self.time.size} times."
+        )
+        said = f"{latex_text(self.method)}; {self.n} runs, {self.n_censored} right-censored.{shown}"
+        return table(
+            "rrr",
+            ("Time", "$S$", rf"{100 * self.coverage:g}\,\% interval"),
+            [
+                (
+                    latex_number(float(self.time[place])),
+                    latex_number(float(self.survival[place])),
+                    latex_limits(float(self.low[place]), float(self.high[place])),
+                )
+                for place in places.astype(int)
+            ],
+            caption=f"{caption} {said}".strip(),
+            label=label,
+        )
 
 
 def kaplan_meier(

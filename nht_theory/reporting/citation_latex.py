@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nht_theory.conventions import VerdictKind
+from nht_theory.inference.latex import latex_limits, latex_number, latex_text, table
 from nht_theory.reporting.citation_text import facts_sentence
-from nht_theory.reporting.cited_number import CitedNumber, significant
-from nht_theory.reporting.latex import latex_text, table
+from nht_theory.reporting.cited_number import CitedNumber
 
 if TYPE_CHECKING:
     from nht_theory.reporting.citation import Citation
@@ -39,7 +39,7 @@ def _law_table(citation: Citation, facts: str) -> str:
         [
             (
                 latex_text(number.label),
-                _math(number.value)
+                latex_number(number.value)
                 + ("" if number.unit == "1" else rf"\,{latex_text(number.unit)}"),
                 _dash(number.standard_error),
                 _interval(number),
@@ -74,7 +74,7 @@ def _rival_table(citation: Citation) -> str:
         ],
         caption=f"Rival laws of the delay on the same {fits[0].fit.n} runs "
         f"({fits[0].fit.n_right_censored} right-censored): AICc less the best "
-        f"({_math(best)}), Akaike weight, and error leaving one of "
+        f"({latex_number(best)}), Akaike weight, and error leaving one of "
         f"{fits[0].held_out.groups} configurations out.",
         label="tab:nht-rivals",
         comments=[f"rival.{place}.aicc ..." for place in range(1, len(fits) + 1)],
@@ -97,7 +97,14 @@ def _verdict_table(citation: Citation, facts: str) -> str:
             continue
         p_value = "--" if number.p_value is None else _p(number.p_value)
         rows.append(
-            (name, _math(number.value), _interval(number), p_value, str(own.n), own.verdict.value)
+            (
+                name,
+                latex_number(number.value),
+                _interval(number),
+                p_value,
+                str(own.n),
+                own.verdict.value,
+            )
         )
         comments.append(number.identifier)
     return table(
@@ -110,21 +117,14 @@ def _verdict_table(citation: Citation, facts: str) -> str:
     )
 
 
-def _math(value: float) -> str:
-    """A number with a true minus sign, and powers of ten."""
-    text = significant(value)
-    mantissa, _, exponent = text.partition("e")
-    return f"${mantissa}\\times 10^{{{int(exponent)}}}$" if exponent else f"${text}$"
-
-
 def _dash(value: float | None) -> str:
-    return "--" if value is None else _math(value)
+    return "--" if value is None else latex_number(value)
 
 
 def _interval(number: CitedNumber) -> str:
     if number.interval is None:
         return "--"
-    return f"[{_math(number.interval.low)}, {_math(number.interval.high)}]"
+    return latex_limits(number.interval.low, number.interval.high)
 
 
 def _p(value: float) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nht_theory.reporting.cited_number import CitedNumber, p_text, significant
+from nht_theory.inference.latex import significant
+from nht_theory.reporting.cited_number import CitedNumber, p_text
 
 if TYPE_CHECKING:
     from nht_theory.reporting.citation import Citation, StudyFacts

@@ -46,21 +46,6 @@ class CitedNumber:
     references: tuple[str, ...] = field(default=())
 
 
-def significant(value: float, digits: int = 4) -> str:
-    """A number with ``digits`` significant digits and no exponent between 1e-4 and 1e6.
-
-    Example:
-        >>> significant(1182.3777), significant(0.00141339), significant(2.5e-7)
-        ('1182', '0.001413', '2.5e-07')
-    """
-    if value != 0 and not 1e-4 <= abs(value) < 1e6:
-        return f"{value:.{digits - 1}g}"
-    text = f"{value:.{digits}g}"
-    if "e" in text:
-        return f"{value:.0f}"
-    return text
-
-
 def p_text(p_value: float) -> str:
     """A p-value in the APA manner, without its leading zero.
 

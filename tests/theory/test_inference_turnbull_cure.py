@@ -53,6 +53,54 @@ def test_turnbull_is_as_likely_as_lifelines(seed: int) -> None:
     assert log_likelihood(closed, ours) >= log_likelihood(closed, theirs) - 1e-6
 
 
+def on_a_grid(generator: np.random.Generator, n: int = 60) -> CensoredTimes:
+    """Times of mean 10, looked at every five steps until 25, a third of the looks missed."""
+    time = generator.exponential(10, size=n)
+    looks = np.arange(0.0, 26.0, 5.0)
+    low, high = [], []
+    for t in time:
+        seen = looks[(generator.random(looks.size) > 1 / 3) | (looks == 0) | (looks == 25)]
+        low.append(seen[seen < t].max())
+        high.append(seen[seen >= t].min() if t <= 25 else np.inf)
+    return CensoredTimes.of(low, high)
+
+
+def test_the_interval_of_turnbull_covers_on_a_common_grid() -> None:
+    inside, seen = 0, 0
+    for simulation in range(120):
+        curve = turnbull(on_a_grid(np.random.default_rng(simulation)), resamples=200)
+        truth = np.exp(-curve.time / 10)
+        known = np.isfinite(curve.low)
+        inside += int(((curve.low <= truth) & (truth <= curve.high))[known].sum())
+        seen += int(known.sum())
+    assert seen > 500
+    # Five times a curve that err together: three standard errors of 120 curves.
+    assert 0.89 < inside / seen < 0.99
+
+
+def test_the_interval_is_seeded_and_can_be_left_out() -> None:
+    times = on_a_grid(np.random.default_rng(1))
+    one, other = turnbull(times, seed=3), turnbull(times, seed=3)
+    np.testing.assert_array_equal(one.low, other.low)
+    assert not np.array_equal(one.low, turnbull(times, seed=4).low)
+    assert np.isnan(turnbull(times, resamples=0).low).all()
+
+
+def test_resampling_kinds_is_resampling_times() -> None:
+    """The limits are those of curves fitted one by one to resampled times."""
+    times = on_a_grid(np.random.default_rng(2), n=30)
+    curve = turnbull(times, resamples=400, seed=5)
+    generator = np.random.default_rng(9)
+    draws = []
+    for _ in range(400):
+        again = turnbull(times.take(generator.integers(0, 30, size=30)), resamples=0)
+        draws.append([again.at(moment) for moment in curve.time])
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    known = np.isfinite(curve.low)
+    np.testing.assert_allclose(curve.low[known], low[known], atol=0.06)
+    np.testing.assert_allclose(curve.high[known], high[known], atol=0.06)
+
+
 def mixture(seed: int, share: float, *, n: int = 150, budget: float = 20_000.0) -> CensoredTimes:
     generator = np.random.default_rng(seed)
     time = np.exp(8.0 + 0.4 * generator.normal(size=n))

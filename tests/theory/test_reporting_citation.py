@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,13 +20,13 @@ from nht_theory.conventions import DecayForm
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
+from nht_theory.inference.latex import latex_text
 from nht_theory.inference.references import REFERENCES
 from nht_theory.predictions.delays import delays
 from nht_theory.predictions.law import RATE, fit_law
 from nht_theory.predictions.registry import prediction
 from nht_theory.predictions.validate import Validation, family_wise, validate
 from nht_theory.reporting.citation import Citation, cite
-from nht_theory.reporting.latex import latex_text
 from nht_theory.reporting.provenance import data_hash
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
@@ -135,6 +136,19 @@ def test_explaining_names_file_steps_and_runs(citation: Citation) -> None:
     assert "interval- and right-censored" in text
     with pytest.raises(InputError, match=r"law\.slope_rate"):
         citation.explain("law.slope_rat")
+
+
+def test_explaining_a_verdict_lists_the_runs_that_entered_and_no_other(
+    make_study: Callable[..., Study],
+) -> None:
+    study = make_study(seeds=2)
+    found = cite(validate(study, stability=False))
+    partial = [own for own in found.verdicts if 0 < len(own.runs) < len(study.runs)]
+    assert len(partial) >= 3
+    for own in partial:
+        text = found.explain(f"verdict.{own.prediction}")
+        listed = {run.name for run in study.runs if f"{run.name}, steps " in text}
+        assert listed == set(own.runs)
 
 
 def test_bibtex_holds_the_methods_used_and_no_other(citation: Citation) -> None:

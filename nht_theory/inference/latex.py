@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -52,6 +53,44 @@ def _symbol(text: str) -> str:
     if not index:
         return f"${text}$"
     return f"${base}_0$" if index == "0" else f"${base}_{{\\mathrm{{{index}}}}}$"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A number with ``digits`` significant digits and no exponent between 1e-4 and 1e6.
+
+    Example:
+        >>> significant(1182.3777), significant(0.00141339), significant(2.5e-7)
+        ('1182', '0.001413', '2.5e-07')
+    """
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{digits - 1}g}"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        return f"{value:.0f}"
+    return text
+
+
+def latex_number(value: float) -> str:
+    r"""A number with a true minus sign, and powers of ten.
+
+    Example:
+        >>> latex_number(-2.5e-7), latex_number(0.25)
+        ('$-2.5\\times 10^{-7}$', '$0.25$')
+    """
+    mantissa, _, exponent = significant(value).partition("e")
+    return f"${mantissa}\\times 10^{{{int(exponent)}}}$" if exponent else f"${mantissa}$"
+
+
+def latex_limits(low: float, high: float) -> str:
+    r"""An interval, or a dash where there is none (NaN).
+
+    Example:
+        >>> latex_limits(0.5, 1.5), latex_limits(float("nan"), 1.0)
+        ('[$0.5$, $1.5$]', '--')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "--"
+    return f"[{latex_number(low)}, {latex_number(high)}]"
 
 
 def table(
