@@ -132,7 +132,9 @@ def _expand(study: StudyFile, base: dict[str, Any], path: Path) -> list[PlannedR
         for values in itertools.product(*study.grid.values())
     ]
     everything = [
-        single | combination for single in study.runs or [{}] for combination in combinations
+        flatten(single | combination)
+        for single in study.runs or [{}]
+        for combination in combinations
     ]
     labels = _labels([key for varied in everything for key in varied])
     planned: dict[str, PlannedRun] = {}

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -72,6 +73,15 @@ def test_listed_runs_are_multiplied_with_the_grid(tmp_path: Path) -> None:
     assert len(planned) == 8
     assert planned[4].name == "steps80_p13_weight_decay0.1_seed0"
     assert planned[4].config.task.options == {"p": 13}
+
+
+def test_a_run_may_change_a_whole_table(tmp_path: Path) -> None:
+    extra = '[[runs]]\nschedule = { name = "step", milestones = [20], factor = 0.5 }\n'
+    _, planned = read_study(_study(tmp_path, extra=extra))
+    for run in planned:
+        kept = tomllib.loads(run.toml())
+        assert kept["schedule"] == {"name": "step", "milestones": [20], "factor": 0.5}
+        assert run.config.schedule.name == "step"
 
 
 def test_the_longest_run_starts_first(tmp_path: Path) -> None:
