@@ -15,12 +15,21 @@ from nht_theory.runs.study import Study
 
 
 def follow(place: Path, calibration: Study, *, every: float) -> Iterator[Forecast]:
+    """The forecasts of :func:`watch`, without the run."""
+    for _, made in watch(place, calibration, every=every):
+        yield made
+
+
+def watch(place: Path, calibration: Study, *, every: float) -> Iterator[tuple[Run, Forecast]]:
     """Forecast a run whenever it has been evaluated again, until it generalises or ends.
 
     Args:
         place: a run directory, which need not have been evaluated yet.
         calibration: earlier runs.
         every: seconds between two looks.
+
+    Yields:
+        the run as far as it is logged, and its forecast.
 
     Raises:
         InputError: there is no such place, or it holds more than one run.
@@ -33,7 +42,7 @@ def follow(place: Path, calibration: Study, *, every: float) -> Iterator[Forecas
         if run is not None and len(run) and int(run.steps[-1]) > seen:
             seen = int(run.steps[-1])
             made = forecast_run(run, calibration)
-            yield made
+            yield run, made
             if run.settled or "generalised at step" in made.reason:
                 return
         elif run is not None and run.settled:

@@ -14,7 +14,7 @@ from nht_theory.cli.forecast_text import (
     one_line,
     print_score,
 )
-from nht_theory.cli.output import print_json, progress, to_jsonable
+from nht_theory.cli.output import console, print_json, progress, to_jsonable
 from nht_theory.cli.reading import read_study
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
@@ -36,7 +36,12 @@ def forecast(
         ),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Forecast anew at each evaluation, until it ends.")
+        bool,
+        typer.Option(
+            "--follow",
+            help="Forecast anew at each evaluation, until it ends: a live panel on a "
+            "terminal, a line each when piped.",
+        ),
     ] = False,
     every: Annotated[
         float, typer.Option(help="With --follow: seconds between two looks.", min=0.1)
@@ -96,6 +101,12 @@ def _follow(run: Path, calibration: Study, every: float, *, json: bool) -> None:
 
     from nht_theory.cli import follow
 
+    out = console()
+    if out.is_terminal and not json:
+        from nht_theory.cli.follow_panel import show_panel
+
+        show_panel(follow.watch(run, calibration, every=every), out, str(run))
+        return
     for made in follow.follow(run, calibration, every=every):
         print(encoding.dumps(to_jsonable(made)) if json else one_line(made), flush=True)
 

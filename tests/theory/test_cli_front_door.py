@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,28 @@ def test_completion_offers_commands_and_options(typed: str, offered: set[str]) -
         check=False,
     )
     assert set(ran.stdout.split()) == offered, ran.stderr
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash on this machine")
+def test_completion_installs_in_bash(tmp_path: Path) -> None:
+    """As a user does it: install, start a new shell, press Tab after ``nht validate --th``."""
+    command = Path(sys.executable).parent / "nht"
+    here = {"HOME": str(tmp_path), "PATH": f"{command.parent}:/usr/bin:/bin"}
+
+    def in_bash(script: str) -> str:
+        ran = subprocess.run(
+            ["bash", "-c", script], env=here, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    # A command after it, so that bash stays its parent, by which the shell is known.
+    assert "completion installed" in in_bash("nht --install-completion; true")
+    pressed = in_bash(
+        "source ~/.bashrc; complete -p nht; COMP_WORDS=(nht validate --th); COMP_CWORD=2; "
+        '_nht_completion nht --th validate; echo "${COMPREPLY[@]}"'
+    )
+    assert pressed.splitlines()[-1] == "--threshold"
 
 
 def test_a_reader_that_leaves_early_is_no_error(shared_data: Path) -> None:
