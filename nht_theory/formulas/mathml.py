@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+BARS = "&#x02016;"
+"""‖, as the library writes it."""
+
 
 def to_mathml(latex: str, *, display: bool = False) -> str:
     """A formula in LaTeX (without dollar signs) as one ``<math>`` element.
@@ -25,4 +28,5 @@ def to_mathml(latex: str, *, display: bool = False) -> str:
     made: str = convert(latex, display="block" if display else "inline")
     if "\\" in made:
         raise ValueError(f"no MathML for {latex!r}: {made}")
-    return made
+    # A bar that may stretch drops below the line beside an exponent.
+    return made.replace(f"<mo>{BARS}</mo>", f'<mo stretchy="false">{BARS}</mo>')
