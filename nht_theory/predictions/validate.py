@@ -13,6 +13,7 @@ from nht_theory.conventions import (
     Thresholds,
     VerdictKind,
 )
+from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.contraction import rate_window
 from nht_theory.estimators.groups import group_rates
 from nht_theory.estimators.norm_hierarchy import median_log_ratios
@@ -21,6 +22,7 @@ from nht_theory.estimators.results import (
     Interval,
     Missing,
     RunEstimate,
+    StudyEstimates,
 )
 from nht_theory.estimators.summary import Progress, estimate_study
 from nht_theory.inference.holm import holm
@@ -101,6 +103,20 @@ class Validation:
                     "n": ratio.n,
                 }
                 for (above, below), ratio in self.log_ratios.items()
+            ],
+            "assumptions": [
+                {
+                    "name": own.name,
+                    "statement": own.statement,
+                    "holds": own.holds,
+                    "fails": len(own.failing),
+                    "unknown": own.unknown,
+                    "failing": list(own.failing),
+                    "reason": own.reason,
+                }
+                for own in summarize_assumptions(
+                    StudyEstimates(study, self.estimates, self.thresholds)
+                )
             ],
             "verdicts": [verdict_to_dict(own) for own in self.verdicts],
         }

@@ -95,6 +95,7 @@ def render(content: ReportContent) -> str:
         derivations=appendix,
         verdicts=tables.verdicts_table(content),
         not_judged=tables.not_applicable_table(content),
+        assumptions=tables.assumptions_table(content),
         drawings=[_drawing(figure) for figure in drawn if isinstance(figure, Figure)],
         undrawn=[missing for missing in drawn if isinstance(missing, Undrawn)],
         runs=tables.runs_table(content),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate
 from nht_theory.reporting.categories import settings_of
 from nht_theory.reporting.content import ReportContent, ScoredForecast
@@ -193,6 +194,35 @@ def merges_table(content: ReportContent) -> Table:
     )
     caption = "The record on the left was kept, at its finest grid; the others repeat it."
     return Table(caption, (Column("kept"), Column("repeats"), Column("why")), rows)
+
+
+def assumptions_table(content: ReportContent) -> Table:
+    """(A1) to (A5) over the runs; no rows where no run tells about any of them."""
+    found = summarize_assumptions(content.estimated)
+    rows = tuple(
+        Row(
+            (
+                Cell(own.name),
+                Cell(own.statement),
+                number(own.holds),
+                number(len(own.failing)),
+                number(own.unknown),
+                Cell(own.reason),
+            )
+        )
+        for own in found
+        if any(other.known for other in found)
+    )
+    columns = (
+        Column("assumption"),
+        Column("that"),
+        Column("holds in", numeric=True),
+        Column("fails in", numeric=True),
+        Column("unknown in", numeric=True),
+        Column("how it was decided, or what would decide it"),
+    )
+    caption = "What the paper assumes of a run (2603.07323, section 3), where it was measured."
+    return Table(caption, columns, rows)
 
 
 def not_applicable_table(content: ReportContent) -> Table:

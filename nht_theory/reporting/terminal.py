@@ -12,11 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 from nht_theory.conventions import VerdictKind
+from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.results import Estimate, RunEstimate
 from nht_theory.reporting.categories import categorize
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.story import answers, effect, stability_in_words
-from nht_theory.reporting.tables import left_out_table, merges_table, number, runs_table
+from nht_theory.reporting.tables import (
+    assumptions_table,
+    left_out_table,
+    merges_table,
+    number,
+    runs_table,
+)
 from nht_theory.reporting.what_would_change import what_would_change
 
 COLOUR = {
@@ -90,6 +97,8 @@ def _tail(content: ReportContent, width: int) -> list[RenderableType]:
     """What was left out and how columns were read, a line each."""
     rows = left_out_table(content).rows
     lines = []
+    if text := _assumptions(content):
+        lines.append(_shortened(text, "", width))
     if rows:
         file, reason = (cell.text for cell in rows[0].cells)
         more = f"; and {len(rows) - 1} more: {IN_FULL}" if len(rows) > 1 else ""
@@ -98,6 +107,20 @@ def _tail(content: ReportContent, width: int) -> list[RenderableType]:
     if notes:
         lines.append(_shortened(f"Read as: {'; '.join(notes)}", "", width))
     return [Text(line, no_wrap=True) for line in lines]
+
+
+def _assumptions(content: ReportContent) -> str:
+    """In how many runs each of the paper's assumptions holds; empty where no run tells."""
+    found = summarize_assumptions(content.estimated)
+    told = [
+        f"{own.name} holds in {own.holds} of {own.holds + len(own.failing)}"
+        for own in found
+        if own.known
+    ]
+    unknown = [own.name for own in found if not own.known]
+    if told and unknown:
+        told.append(f"cannot be known: {', '.join(unknown)}")
+    return f"Assumptions: {'; '.join(told)}" if told else ""
 
 
 def _shortened(text: str, end: str, width: int) -> str:
@@ -133,6 +156,7 @@ def _everything(content: ReportContent, width: int) -> Iterator[RenderableType]:
         yield _categories(content, len(categorize(content.estimated.study).names))
         yield _runs(content)
     for title, table in (
+        ("Assumptions", assumptions_table(content)),
         ("Left out", left_out_table(content)),
         ("Merged", merges_table(content)),
     ):

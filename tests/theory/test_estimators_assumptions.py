@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.assumptions import AssumptionCheck, AssumptionStatus, check_assumptions
-from nht_theory.estimators.summary import estimate_run
+from nht_theory.estimators.summary import estimate_run, estimate_study
+from nht_theory.predictions.validate import validate
 from nht_theory.runs.run import Hyperparameters, Run
+from nht_theory.runs.study import Study
 
 STEPS = np.arange(0, 1001, 100)
 
@@ -99,3 +102,24 @@ def test_alignment_can_refute_a_vanishing_gradient_but_not_prove_it(
         }
     )
     assert made["A2"].status is status
+
+
+def test_the_summary_counts_each_run_once() -> None:
+    growing = {**DELAYED, "squared_norm": np.exp(STEPS / 300.0)}
+    blind = {"squared_norm": DELAYED["squared_norm"]}
+    runs = tuple(
+        Run(
+            name, Path(name), STEPS, {k: np.asarray(v, dtype=np.float64) for k, v in values.items()}
+        )
+        for name, values in (("falls", DELAYED), ("grows", growing), ("blind", blind))
+    )
+    study = Study(Path("study"), runs, runs)
+    found = {own.name: own for own in summarize_assumptions(estimate_study(study))}
+    assert (found["A4"].holds, found["A4"].failing, found["A4"].unknown) == (1, ("grows",), 1)
+    assert (found["A5"].holds, found["A5"].failing, found["A5"].unknown) == (2, (), 1)
+    assert (found["A1"].known, found["A4"].known) == (False, True)
+    assert "needs smoothness" in found["A1"].reason
+    told = {own["name"]: own for own in validate(study, stability=False).to_dict()["assumptions"]}
+    assert (told["A4"]["holds"], told["A4"]["fails"], told["A4"]["failing"]) == (1, 1, ["grows"])
+    empty = Study(Path("none"), (), ())
+    assert summarize_assumptions(estimate_study(empty)) == ()

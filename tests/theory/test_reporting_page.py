@@ -128,6 +128,8 @@ def test_what_was_left_out_and_merged_is_there_in_full(content: ReportContent) -
     assert "the same trajectory" in page
     assert "counter-example: &lt;run&gt; &amp; others" in page
     assert "norms were squared (18 runs)" in page
+    assert "The paper's assumptions on these runs" in page
+    assert "the shortcut&#39;s norm exceeds the structured one&#39;s" in page
 
 
 def test_a_verdict_shows_effect_rule_and_claim(content: ReportContent) -> None:

@@ -69,6 +69,15 @@ def test_what_is_not_shown_is_counted_with_the_way_to_see_it(content: ReportCont
     assert "Left out (1): broken <b>.json: not JSON (line 3)" in shown
 
 
+def test_assumptions_are_counted_over_the_runs_that_tell(content: ReportContent) -> None:
+    shown = story(content, 160)
+    line = next(line for line in shown.splitlines() if line.startswith("Assumptions: "))
+    # Alignment is three tenths of decay in every run; a budget of 6,000 steps censors some.
+    assert "A2 holds in 0 of 24; A4 holds in " in line
+    assert "A5 holds in 24 of 24; cannot be known: A1, A3" in line
+    assert "A4: the shortcut's norm exceeds" in story(content, 160, verbose=True)
+
+
 def test_verbose_holds_everything(content: ReportContent) -> None:
     shown = " ".join(story(content, 160, verbose=True).split())
     for claim in PREDICTIONS[:JUDGED]:
