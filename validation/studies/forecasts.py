@@ -18,6 +18,7 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.forecasting.calibration import observe_all
 from nht_theory.forecasting.from_hyperparameters import predict_transition
 from nht_theory.forecasting.plan import plan_from_observations
+from nht_theory.predictions import p2
 from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.run_format import REGISTRATION_FILE
@@ -111,9 +112,11 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
         return []
     content = json.loads(path.read_text(encoding="utf-8"))
     said = {_key(one["settings"]): one for one in content["forecasts"]}
-    groups: dict[tuple[Any, ...], list[tuple[Run, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[Regime, Any]]] = {}
+    needed = p2.log_ratio_needed(estimates)
     for run, own in estimates.pairs():
-        groups.setdefault(_key_of(run, content["forecasts"]), []).append((run, own))
+        seen = p2.placed(run, own, needed), own
+        groups.setdefault(_key_of(run, content["forecasts"]), []).append(seen)
     rows: list[list[object]] = []
     errors: list[float] = []
     inside: list[bool] = []
@@ -131,7 +134,8 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
         f"{FORECAST_COVERAGE:.0%} interval. Probability of a switch within the budget against what "
         f"happened, {len(brier)} runs: Brier score {_mean(brier)} (0.25: knowing nothing). "
         "Weak below: the weight decay under which the switch was not expected within the budget "
-        "of that line."
+        "of that line. Regime seen: by the trajectory, but weak where the run's clock stayed below "
+        "the log-ratio that the switches of this study needed (as P2 places runs)."
     )
     header = (
         "weight decay",
@@ -142,7 +146,7 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
 
 
 def _row(
-    forecast: dict[str, Any], pairs: Sequence[tuple[Run, Any]]
+    forecast: dict[str, Any], pairs: Sequence[tuple[Regime, Any]]
 ) -> tuple[list[object], dict[str, list[Any]]]:
     made, plan = forecast["plan"]["forecast"], forecast["plan"]
     seen = [own.generalization_step for _, own in pairs if own.generalization_step is not None]
@@ -162,7 +166,7 @@ def _row(
         f"{len(seen)} of {len(pairs)}",
         number(float(np.mean(seen))) if seen else "",
         f"{sum(inside)} of {len(inside)}" if inside else "",
-        _regimes(own.regime for _, own in pairs),
+        _regimes(regime for regime, _ in pairs),
     ], {
         "errors": [abs(median / step - 1) for step in seen] if median else [],
         "inside": inside,
