@@ -24,6 +24,9 @@ GROWTH = 0.05
 FOREIGN = 0.99
 """Coverage of the interval in which V at step 0 lies when network and initialisation are those
 of the earlier runs."""
+SAME_START = 1.5
+"""Factor within which V at step 0 must agree with the earlier runs to vouch for settings that one
+side does not state: well below the V_mem/V_star that the law is about."""
 _NAMES_SHOWN = 4
 
 
@@ -37,7 +40,7 @@ def law_objection(target: Observation, earlier: EarlierRuns) -> str:
         broke = f"; {len(lawless)} are of configurations that broke it" if lawless else ""
         return f"{len(lawful)} earlier runs obeyed the law, {MINIMUM_LAW} are needed{broke}"
     return (
-        _unstated(earlier)
+        _unstated(target, earlier)
         or _untried(target, earlier)
         or earlier.lawfulness.objection(target.settings, target.configuration)
         or _foreign(target, earlier)
@@ -62,16 +65,16 @@ def _own_objection(target: Observation) -> str:
     return ""
 
 
-def _unstated(earlier: EarlierRuns) -> str:
-    """Settings of which one side says nothing: V_sc, V_st and c may be others there."""
+def _unstated(target: Observation, earlier: EarlierRuns) -> str:
+    """Settings of which one side says nothing, unless V at step 0 shows the same network."""
     names = [setting_of(name) for name in earlier.unstated]
-    if not names:
+    if not names or _same_start(target, earlier):
         return ""
     shown = ", ".join(names[:_NAMES_SHOWN])
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return (
-        f"{shown}{more}: stated on one side only, so that nothing shows V_sc and V_st to be those "
-        "of the earlier runs (state them with --set NAME=VALUE)"
+        f"{shown}{more}: stated on one side only, and no V at step 0 shows V_sc and V_st to be "
+        "those of the earlier runs (state them with --set NAME=VALUE)"
     )
 
 
@@ -88,18 +91,33 @@ def _untried(target: Observation, earlier: EarlierRuns) -> str:
 
 def _foreign(target: Observation, earlier: EarlierRuns) -> str:
     """V at step 0 that the settings do not explain: V_star is carried over in its units."""
-    own = target.initial_squared_norm
-    expected = earlier.initial_norm(target)
-    if own is None or expected is None:
+    own, likely = target.initial_squared_norm, _likely_start(target, earlier)
+    if own is None or likely is None:
         return ""
-    tail = 0.5 * (1.0 - FOREIGN)
-    low, high = np.exp(expected.quantiles(np.array([tail, 1.0 - tail])))
+    low, high = likely
     if low <= own <= high:
         return ""
     return (
         f"V at step 0 is {own:.4g}, where earlier runs make {low:.4g} to {high:.4g} likely: "
         "another network or initialisation, whose V_sc and V_st are its own"
     )
+
+
+def _same_start(target: Observation, earlier: EarlierRuns) -> bool:
+    own, expected = target.initial_squared_norm, earlier.initial_norm(target)
+    if own is None or expected is None:
+        return False
+    return abs(math.log(own) - expected.location) <= math.log(SAME_START)
+
+
+def _likely_start(target: Observation, earlier: EarlierRuns) -> tuple[float, float] | None:
+    """V at step 0 that earlier runs make likely; None where it is not known of both sides."""
+    expected = earlier.initial_norm(target)
+    if target.initial_squared_norm is None or expected is None:
+        return None
+    tail = 0.5 * (1.0 - FOREIGN)
+    low, high = np.exp(expected.quantiles(np.array([tail, 1.0 - tail])))
+    return float(low), float(high)
 
 
 def score_objection(earlier: EarlierRuns) -> str:

@@ -47,16 +47,16 @@ def main(data: Path) -> None:
         scored = score_study(studies[name], studies[calibration])
         ours = [row for row in scored.rows if row.default]
         scores[f"{name} from {calibration}"] = {"floor": scored.floor, "rows": ours}
-    print(json.dumps(_rounded(to_jsonable(scores)), indent=1))
+    print(json.dumps(rounded(to_jsonable(scores)), indent=1))
 
 
-def _rounded(value: object) -> object:
+def rounded(value: object) -> object:
     """Numbers to four digits: what is left is noise of the linear algebra library."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list) else value
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":
