@@ -39,6 +39,9 @@ the other side may differ in them by any factor."""
 UNTRIED_SCHEDULE_SD = 0.3
 """Added to the spread of ln delay under a schedule that no earlier run followed: as the prior
 slope of a setting of the clock."""
+RATE = "learning_rate"
+EXPONENTS = (0.5, 3.0)
+"""Range of the power of the learning rate that a schedule is seen through."""
 DERIVED = frozenset({"parameter_count"})
 """Settings that follow from others: leaving them unsaid leaves nothing unsaid."""
 
@@ -94,6 +97,17 @@ class EarlierRuns:
             return False
         gained = configuration_errors(law) - configuration_errors(regression)
         return bool(gained.mean() > gained.std(ddof=1) / np.sqrt(gained.size))
+
+    def rate_exponent(self, target: Observation) -> float:
+        """Power of the learning rate with which delays shorten: the law's one, unless earlier runs
+        at several rates show another (V_star and c move with the rate too)."""
+        model, rate = self.delay_model, target.decay_rate
+        if model is None or rate is None or RATE not in model.names:
+            return 1.0
+        slower = {**target.settings, RATE: target.settings[RATE] / 2}
+        at_half = model.log_delay(model.centred(slower), rate / 2)
+        shown = (at_half - model.log_delay(model.centred(target.settings), rate)) / np.log(2.0)
+        return float(np.clip(shown, *EXPONENTS))
 
     def empirical_model(self, target: Observation, *, strayed: bool) -> LogDelayModel | None:
         """Survival regression on the settings; None with too few delays.

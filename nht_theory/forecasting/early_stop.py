@@ -16,8 +16,7 @@ from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.empirical_model import survival_regression
-from nht_theory.forecasting.forecast_run import outlook_of
-from nht_theory.forecasting.scheduled_clock import in_peak_steps
+from nht_theory.forecasting.forecast_run import on_its_clock, outlook_of
 from nht_theory.runs.study import Study
 
 STOP_BELOW = 0.05
@@ -78,7 +77,7 @@ def stop_advice(target: Observation, earlier: EarlierRuns) -> StopAdvice | None:
     Returns:
         None where neither a forecast nor a cure fraction can be had.
     """
-    outlook, even = outlook_of(target, earlier), in_peak_steps(target)
+    outlook, (even, _) = outlook_of(target, earlier), on_its_clock(target, earlier)
     start = even.memorization_time
     clock = even.decay_rate is not None
     model = survival_regression(earlier.observations, earlier.names, clock=clock)

@@ -33,7 +33,8 @@ class Forecast:
         stage: what was known.
         made_at: step at which it was made; nothing later was used.
         basis: law, empirical or refused.
-        median: expected generalisation step, None when refused.
+        median: expected generalisation step, None when refused; infinite where the schedule is
+            expected to end first.
         interval: the 90 % interval of that step.
         probability_within_budget: that the switch comes before training ends, where the budget
             is known.

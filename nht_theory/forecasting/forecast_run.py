@@ -99,7 +99,7 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
 
     Under a schedule that bends, the steps ahead are found in its clock and brought back.
     """
-    now, even, clock = _last_step(target.run), in_peak_steps(target), clock_of(target)
+    now, (even, clock) = _last_step(target.run), on_its_clock(target, earlier)
     peak_now = _last_step(even.run)
     law = law_outlook(even, peak_now, earlier)
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
@@ -125,13 +125,21 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
 
 def outlook_of(target: Observation, earlier: EarlierRuns) -> Outlook | None:
     """The steps ahead behind :func:`forecast_with`, None where it refuses."""
-    now, even, clock = _last_step(target.run), in_peak_steps(target), clock_of(target)
+    now, (even, clock) = _last_step(target.run), on_its_clock(target, earlier)
     peak_now = _last_step(even.run)
     law = law_outlook(even, peak_now, earlier)
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
         return _in_steps(law, clock, target, now)
     made = empirical_outlook(even, peak_now, earlier)
     return _in_steps(made, clock, target, now) if isinstance(made, Outlook) else None
+
+
+def on_its_clock(target: Observation, earlier: EarlierRuns) -> tuple[Observation, Clock | None]:
+    """A run in peak steps, and these as a function of steps; None where the two agree."""
+    if clock_of(target) is None:
+        return target, None
+    exponent = earlier.rate_exponent(in_peak_steps(target))
+    return in_peak_steps(target, exponent), clock_of(target, exponent)
 
 
 def _in_steps(outlook: Outlook, clock: Clock | None, target: Observation, now: int) -> Outlook:

@@ -109,21 +109,30 @@ _MAKERS: Mapping[str, Callable[[Hyperparameters], Schedule | str]] = {
 }
 
 
-def clock_of(one: Observation) -> Clock | None:
+def clock_of(one: Observation, exponent: float = 1.0) -> Clock | None:
     """Peak steps as a function of steps; None where the two agree, or where the schedule is not
-    known."""
+    known.
+
+    Args:
+        one: a run.
+        exponent: power of the learning rate with which delays shorten. One is the law's own, with
+            V_sc, V_st and c the same at every rate; where earlier runs show another, a step at a
+            multiple m of the peak counts for m ** exponent peak steps.
+    """
     made = schedule_from_settings(one.run.hyperparameters)
-    return None if isinstance(made, str | Constant) else Clock(made, lambda multiple: multiple)
+    if isinstance(made, str | Constant):
+        return None
+    return Clock(made, lambda multiple: np.asarray(multiple**exponent))
 
 
 @lru_cache(maxsize=1024)
-def in_peak_steps(one: Observation) -> Observation:
-    """A run on the step axis of its regularisation clock; the run itself where the two agree.
+def in_peak_steps(one: Observation, exponent: float = 1.0) -> Observation:
+    """A run on the step axis of its clock (:func:`clock_of`); the run itself where the two agree.
 
     Evaluations that fall on the same whole peak step, as at the end of a cosine, are one: the
     first. The number of parameters is left out, since the noise floor falls with the rate.
     """
-    clock = clock_of(one)
+    clock = clock_of(one, exponent)
     if clock is None:
         return one
     run, chosen = one.run, one.run.hyperparameters

@@ -35,15 +35,18 @@ STEP = replace(COSINE, schedule="step", extra={"milestones": [2000], "factor": 0
 WARM = replace(COSINE, extra={"warmup_steps": 500, "final_multiple": 0.1})
 
 
-def lawful(chosen: Hyperparameters, seed: int = 0, noise: float = 0.02) -> Run:
-    """A run that obeys the law in the clock of its schedule, computed step by step."""
+def lawful(chosen: Hyperparameters, seed: int = 0, noise: float = 0.02, power: float = 0.0) -> Run:
+    """A run that obeys the law in the clock of its schedule, computed step by step.
+
+    With ``power`` its efficiency goes with that power of the learning rate.
+    """
     schedule = schedule_from_settings(chosen)
     assert not isinstance(schedule, str)
     rng = np.random.default_rng([seed, round(1e6 * (chosen.weight_decay or 0))])
     star = STAR * np.exp(noise * rng.normal())
     last = TOTAL if chosen.schedule != "constant" else 20_000
-    rate = 2 * EFFICIENCY * (chosen.learning_rate or 0) * (chosen.weight_decay or 0)
-    each = rate * schedule.multiples(0, last)
+    eta = (chosen.learning_rate or 0) * schedule.multiples(0, last)
+    each = 2 * EFFICIENCY * (chosen.weight_decay or 0) * eta * (eta / 1e-3) ** power
     fallen = np.concatenate([[0.0], np.cumsum(each)])
     norm = ABOVE * np.exp(-np.maximum(fallen - fallen[MEMORIZED], 0.0))
     switch = int(np.argmax(norm <= star)) if norm.min() <= star else last + 1
@@ -90,6 +93,29 @@ def test_the_law_is_forecast_in_the_clock_of_the_schedule(chosen: Hyperparameter
     # Steps alone would have said the delay of the constant rate, much too early.
     constant = switch_of(lawful(replace(chosen, schedule="constant", extra={}), seed=9))
     assert truth > 1.1 * constant
+
+
+def test_delays_that_shorten_faster_than_the_rate_are_composed_along_the_schedule() -> None:
+    power = 0.4
+    runs = tuple(
+        lawful(
+            Hyperparameters("adamw", rate, decay, schedule="constant", total_steps=TOTAL),
+            seed,
+            power=power,
+        )
+        for rate in (5e-4, 1e-3, 2e-3)
+        for decay in (0.3, 0.5, 0.9)
+        for seed in range(4)
+    )
+    run = lawful(COSINE, seed=9, power=power)
+    target = observe(run.until(400))
+    known = comparable([observe(one) for one in runs], target)
+    kept = earlier_runs(tuple(known), target.stated)
+    assert kept.rate_exponent(in_peak_steps(target)) == pytest.approx(1 + power, abs=0.05)
+    made = forecast_run(run, Study(PLACE, runs, runs), at=400)
+    assert made.median == pytest.approx(switch_of(run), rel=0.05)
+    # The law's own clock alone would have it earlier by a tenth of the delay or more.
+    assert switch_of(run) > 1.1 * switch_of(lawful(COSINE, seed=9))
 
 
 def test_a_schedule_that_ends_too_early_gives_no_switch_in_time() -> None:
