@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +17,11 @@ from nht_theory.cli.forecast_text import (
 )
 from nht_theory.cli.output import console, print_json, progress, to_jsonable
 from nht_theory.cli.reading import read_study
+from nht_theory.cli.study_options import Settings, read_options
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_known
+from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
 
@@ -61,9 +64,11 @@ def forecast(
             "how often such advice is right.",
         ),
     ] = False,
+    setting: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """When a run will generalise, from what is known now."""
+    stated = read_options(None, None, setting, exact=False, weights=None)
     if score is not None:
         _score(score, earlier, advice=advice, json=json)
         return
@@ -74,18 +79,20 @@ def forecast(
             "nht forecast --score STUDY",
         )
     if follow:
+        if setting:
+            raise InputError(
+                "--set is not taken with --follow", remedy="write it in the run's own settings"
+            )
         _follow(run, read_study(earlier, quiet=json), every, json=json)
-    elif advice:
-        _advise(run, read_study(earlier, quiet=json), at, json=json)
-    else:
-        _show(_forecasts(run, read_study(earlier, quiet=json), at, json=json), json=json)
-
-
-def _forecasts(run: Path, calibration: Study, at: int | None, *, json: bool) -> list[Forecast]:
-    found = read_study(run, quiet=json).runs
+        return
+    found = read_study(run, stated, quiet=json).runs
     if not found:
         raise InputError("no run found", source=run, remedy="give a run directory or a log")
-    return [forecast_known(one, calibration, at=at) for one in found]
+    calibration = read_study(earlier, quiet=json)
+    if advice:
+        _advise(found, calibration, at, json=json)
+    else:
+        _show([forecast_known(one, calibration, at=at) for one in found], json=json)
 
 
 def _show(made: list[Forecast], *, json: bool) -> None:
@@ -111,10 +118,10 @@ def _follow(run: Path, calibration: Study, every: float, *, json: bool) -> None:
         print(encoding.dumps(to_jsonable(made)) if json else one_line(made), flush=True)
 
 
-def _advise(run: Path, calibration: Study, at: int | None, *, json: bool) -> None:
+def _advise(found: Sequence[Run], calibration: Study, at: int | None, *, json: bool) -> None:
     from nht_theory.forecasting.advice import advise_run
 
-    made = [advise_run(one, calibration, at=at) for one in read_study(run, quiet=json).runs]
+    made = [advise_run(one, calibration, at=at) for one in found]
     if json:
         print_json(made[0] if len(made) == 1 else made)
         return

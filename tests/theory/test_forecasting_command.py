@@ -159,6 +159,21 @@ def test_what_is_missing_is_said_in_one_line(
     assert error.count("\n") == 1
 
 
+def test_what_a_log_does_not_tell_can_be_stated(
+    tmp_path: Path, earlier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live = write(tmp_path / "live", 0.3, state=RunState.RUNNING, upto=10)
+    order = ["forecast", str(live), "--from", str(earlier), "--set", "task=another"]
+    assert main(order) == 0
+    for document in earlier.glob("*/run.json"):
+        document.write_text(document.read_text().replace('"task": null', '"task": "one"'))
+    assert main(["forecast", str(live), "--from", str(earlier)]) == 0
+    assert "basis law" in capsys.readouterr().out
+    assert main(order) == 0
+    assert "0 earlier runs obeyed the law" in capsys.readouterr().out
+    assert main([*order, "--follow"]) == 2
+
+
 def test_a_malformed_setting_is_refused(earlier: Path, capsys: pytest.CaptureFixture[str]) -> None:
     order = ["predict", "--lr", "1e-3", "--weight-decay", "0.3", "--from", str(earlier)]
     assert main([*order, "--set", "p:97"]) == 2
