@@ -64,12 +64,12 @@ def test_search_answers_from_a_disk(site: Path) -> None:
         browser = driver.chromium.launch(
             executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
         )
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto((site / "index.html").as_uri())
-        page.locator("label[for='__search']").first.click()
-        page.fill("input[name='query']", "censored")
+        page.locator("input[name='query']").click()
+        page.keyboard.type("censored")
         page.wait_for_selector(".md-search-result__link", timeout=60_000)
         found = page.locator(".md-search-result__link").all_inner_texts()
         browser.close()
