@@ -65,6 +65,22 @@ def test_what_a_name_means(theirs: str, ours: str | None) -> None:
     assert list(column_names.resolve([theirs], {}).sources) == ([ours] if ours else [])
 
 
+def test_every_canonical_column_is_read_under_its_own_name() -> None:
+    """A column that our own trainer writes, or that a test of a claim asks for, is never unused."""
+    names = {
+        value
+        for key, value in vars(columns).items()
+        if key.isupper() and isinstance(value, str) and key != "GROUP_SEPARATOR"
+    }
+    only_grouped = {columns.GROUP_ACCURACY, columns.GROUP_COUNT}
+    logged = [columns.of_group(n, "a") if n in only_grouped else n for n in sorted(names)]
+    resolution = column_names.resolve(logged, {})
+    assert resolution.unused == ()
+    assert {ours: source.name for ours, source in resolution.sources.items()} == {
+        name: name for name in logged
+    }
+
+
 def test_a_validation_column_is_preferred_to_a_test_column_and_both_are_named() -> None:
     found = column_names.resolve(["step", "test_acc", "val_acc"], {})
     assert found.sources[columns.HELDOUT_ACCURACY].name == "val_acc"
