@@ -1,7 +1,9 @@
-"""Speed of a forecast on three hundred earlier runs: `make bench` keeps the record."""
+"""Speed of a forecast on three hundred earlier runs, in memory and as a command."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from nht_theory.forecasting.earlier_runs import earlier_runs
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_run
 from nht_theory.runs.run import Hyperparameters, Run
+from nht_theory.runs.run_format import METRICS_FILE, RunDocument, metrics_line, write_run
 from nht_theory.runs.study import Study
 
 
@@ -33,13 +36,17 @@ def lawful_run(weight_decay: float, learning_rate: float, seed: int) -> Run:
     )
 
 
-def test_forecast_from_three_hundred_runs(benchmark: BenchmarkFixture) -> None:
-    runs = tuple(
+def three_hundred() -> tuple[Run, ...]:
+    return tuple(
         lawful_run(decay, rate, seed)
         for decay in (0.1, 0.2, 0.5, 0.7, 1.0)
         for rate in (5e-4, 1e-3, 2e-3)
         for seed in range(20)
     )
+
+
+def test_forecast_from_three_hundred_runs(benchmark: BenchmarkFixture) -> None:
+    runs = three_hundred()
     earlier, run = Study(Path("made-up"), runs, runs), lawful_run(0.3, 1e-3, 99)
 
     def cold() -> Basis:
@@ -47,3 +54,29 @@ def test_forecast_from_three_hundred_runs(benchmark: BenchmarkFixture) -> None:
         return forecast_run(run, earlier, at=1200).basis
 
     assert benchmark(cold) is Basis.LAW
+
+
+def write(run: Run, place: Path) -> None:
+    write_run(place, RunDocument(hyperparameters=run.hyperparameters))
+    lines = [
+        metrics_line(
+            {"step": int(step), **{name: float(run.values[name][i]) for name in run.values}}
+        )
+        for i, step in enumerate(run.steps)
+    ]
+    (place / METRICS_FILE).write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_nht_forecast_from_three_hundred_run_directories(
+    tmp_path: Path, benchmark: BenchmarkFixture
+) -> None:
+    for run in three_hundred():
+        write(run, tmp_path / "earlier" / run.name)
+    write(lawful_run(0.3, 1e-3, 99), tmp_path / "run")
+    order = ["forecast", str(tmp_path / "run"), "--from", str(tmp_path / "earlier"), "--at", "1200"]
+
+    def answer() -> str:
+        command = [sys.executable, "-m", "nht_theory.cli", *order]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "basis law" in benchmark.pedantic(answer, rounds=3)
