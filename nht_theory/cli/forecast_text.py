@@ -31,8 +31,10 @@ def describe(made: Forecast) -> str:
         lines = [f"{made.run}: refused {stage}: {made.reason}"]
         return "\n".join([*lines, f"  remedy: {made.remedy}"] if made.remedy else lines)
     low, high = made.interval.low, made.interval.high
+    # Under a schedule the learning rate may be spent before the switch.
+    near = f"near step {_steps(made.median)} " if math.isfinite(made.median) else ""
     lines = [
-        f"{made.run}: expected to generalise near step {_steps(made.median)} "
+        f"{made.run}: {'' if near else 'not '}expected to generalise {near}"
         f"({made.interval.coverage:.0%} interval {_steps(low)} to {_steps(high)})",
         f"  made {stage}, basis {made.basis.value}: {made.reason}",
         f"  from {len(made.calibration)} earlier runs: {made.method}",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nht_theory.cli.forecast_text import describe
 from nht_theory.dynamics.schedules import Cosine, LinearWarmup, Schedule, StepDecay
 from nht_theory.forecasting.calibration import observe
 from nht_theory.forecasting.comparable import comparable
@@ -125,6 +126,8 @@ def test_a_schedule_that_ends_too_early_gives_no_switch_in_time() -> None:
     assert made.probability_within_budget < 0.05
     assert made.interval is not None
     assert made.interval.high == np.inf
+    assert made.median == np.inf
+    assert ": not expected to generalise (90% interval" in describe(made)
 
 
 def test_runs_under_a_schedule_are_learned_from_in_their_clock() -> None:
