@@ -24,7 +24,7 @@ _NUMERIC_FIELDS = ("learning_rate", "weight_decay", "batch_size", "parameter_cou
 _HORIZONS = {name: f"1/(1-{name})" for name in ("beta_1", "beta_2", "momentum")}
 """Averaging constants are compared by the steps they average over: beta_2 of 0.98 and 0.999, two
 percent apart, average over 50 and over 1000."""
-_SCHEDULE_OPTIONS = frozenset({"warmup_steps", "final_multiple", "milestones", "factor"})
+SCHEDULE_OPTIONS = ("warmup_steps", "final_multiple", "milestones", "factor")
 """Settings of a schedule, which enter through the clock (:mod:`.scheduled_clock`)."""
 
 
@@ -126,7 +126,7 @@ def numeric_settings(chosen: Hyperparameters) -> dict[str, float]:
         >>> numeric_settings(Hyperparameters(beta_2=0.98))
         {'1/(1-beta_2)': 50.0}
     """
-    scheduled = _SCHEDULE_OPTIONS if chosen.schedule else frozenset()
+    scheduled = SCHEDULE_OPTIONS if chosen.schedule else ()
     averaged = {
         horizon: round(1.0 / (1.0 - value), 6)
         for name, horizon in _HORIZONS.items()
@@ -152,7 +152,7 @@ def conditions_of(chosen: Hyperparameters) -> dict[str, str]:
         {'optimizer': 'adamw', 'decay_form': 'decoupled', 'operation': 'add'}
     """
     form = decay_form_of(chosen)
-    scheduled = _SCHEDULE_OPTIONS if chosen.schedule else frozenset()
+    scheduled = SCHEDULE_OPTIONS if chosen.schedule else ()
     named = {
         "optimizer": chosen.optimizer,
         "task": chosen.task,

@@ -28,14 +28,14 @@ from nht_theory.errors import DomainError
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import pure_decay_rate
 from nht_theory.estimators.results import Crossing
-from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.calibration import SCHEDULE_OPTIONS, Observation
 from nht_theory.forecasting.shrunken_regression import Array
 from nht_theory.runs import columns
 from nht_theory.runs.run import Hyperparameters, Run
 
 UNEVEN = 0.01
 """Relative range of a logged coefficient beyond which it counts as changed during training."""
-_WARMUP, _FINAL, _MILESTONES, _FACTOR = "warmup_steps", "final_multiple", "milestones", "factor"
+_WARMUP, _FINAL, _MILESTONES, _FACTOR = SCHEDULE_OPTIONS
 
 
 def schedule_objection(run: Run) -> str:
