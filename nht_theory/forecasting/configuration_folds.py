@@ -55,9 +55,7 @@ class ConfigurationFolds:
             array([[2.],
                    [5.]])
         """
-        sums = np.zeros((self.count, table.shape[1]))
-        np.add.at(sums, self.fold, table)
-        return sums / np.bincount(self.fold, minlength=self.count)[:, None]
+        return self._sums(table) / np.bincount(self.fold, minlength=self.count)[:, None]
 
     def coefficients(self, design: Array, target: Array, penalty: Array) -> Array:
         """Ridge coefficients with each configuration left out in turn.
@@ -76,11 +74,18 @@ class ConfigurationFolds:
             array([[4.],
                    [1.]])
         """
-        kept = (self.fold[None, :] != np.arange(self.count)[:, None]).astype(np.float64)
-        normal = np.einsum("kn,ni,nj->kij", kept, design, design) + np.diag(penalty)
-        moment = np.einsum("kn,kn,nm->km", kept, np.broadcast_to(target, kept.shape), design)
-        solved = np.asarray(np.linalg.solve(normal, moment[:, :, None])[:, :, 0])
-        return solved
+        shown = np.broadcast_to(target, (self.count, self.fold.size))
+        grams = self._sums(design[:, :, None] * design[:, None, :])
+        # What a fold leaves out is taken from the sums over every row.
+        normal = grams.sum(axis=0) - grams + np.diag(penalty)
+        moment = shown @ design - self._sums(shown[self.own][:, None] * design)
+        return np.asarray(np.linalg.solve(normal, moment[:, :, None])[:, :, 0])
+
+    def _sums(self, rows: Array) -> Array:
+        """Sum of the rows of each configuration: shape [n, ...] to [K, ...]."""
+        sums = np.zeros((self.count, *rows.shape[1:]))
+        np.add.at(sums, self.fold, rows)
+        return sums
 
     def held_out(self, design: Array, target: Array, penalty: Array) -> Array:
         """Prediction of each row by the fit that left its configuration out, shape [n]."""
