@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,10 @@ from nht_theory.reporting.figures.catalogue import FIGURES, build
 from nht_theory.reporting.marks import Figure, Line, legend
 from nht_theory.reporting.paper import COLUMN, PAGE, draw, paper_style, write_figure
 
+SIZES = (6.0, 7.0, 8.0)
+"""Points of the text of a figure."""
+EXPONENTS = (4.2, 4.9, 5.6)
+"""Seven tenths of these: the exponents of a logarithmic axis."""
 DRAWN = [name for name in FIGURES if name != "forecasts"]
 
 
@@ -109,16 +114,66 @@ def test_the_command_writes_figure_and_numbers(
     assert "two or more strengths" in capsys.readouterr().err
 
 
+def fonts_of(path: Path) -> dict[str, bool]:
+    """Name of every font of a PDF, also inside figures, and whether it is embedded."""
+    from pypdf import PdfReader
+
+    found: dict[str, bool] = {}
+
+    def look(resources: Any) -> None:
+        for font in map(dereferenced, (resources.get("/Font") or {}).values()):
+            inner = dereferenced(font.get("/DescendantFonts", [font])[0])
+            descriptor = dereferenced(inner.get("/FontDescriptor", {}))
+            files = {"/FontFile", "/FontFile2", "/FontFile3"} & set(descriptor)
+            found[str(font["/BaseFont"])] = bool(files) or font["/Subtype"] == "/Type3"
+        for held in map(dereferenced, (resources.get("/XObject") or {}).values()):
+            if "/Resources" in held:
+                look(dereferenced(held["/Resources"]))
+
+    for page in PdfReader(path).pages:
+        look(dereferenced(page["/Resources"]))
+    return found
+
+
+def dereferenced(held: Any) -> Any:
+    """What an entry of a PDF holds or points to."""
+    return held.get_object() if hasattr(held, "get_object") else held
+
+
+def text_sizes(path: Path) -> set[float]:
+    """Font sizes in points of the text of a figure drawn by matplotlib."""
+    from pypdf import PdfReader
+
+    sizes: set[float] = set()
+
+    def note(text: str, _: Any, matrix: list[float], __: Any, size: float) -> None:
+        if text.strip():
+            sizes.add(round(size * max(abs(matrix[0]), abs(matrix[1])), 1))
+
+    PdfReader(path).pages[0].extract_text(visitor_text=note)
+    return sizes
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX on this machine")
-def test_figures_compile_into_a_two_column_page(content: ReportContent, tmp_path: Path) -> None:
-    one, _ = write_figure(figure_of("trajectories", content), tmp_path / "one.pdf")
-    two, _ = write_figure(figure_of("accuracy", content), tmp_path / "two.pdf")
+def test_every_figure_compiles_into_a_two_column_page(
+    content: ReportContent, tmp_path: Path
+) -> None:
+    """At its own width, so that its text has the size it was drawn at: 6 to 8 points."""
+    figures = {name: figure_of(name, content) for name in DRAWN}
+    for name, figure in figures.items():
+        path, _ = write_figure(figure, tmp_path / f"{name}.pdf")
+        assert text_sizes(path) <= {*SIZES, *EXPONENTS}, name
+    body = "".join(
+        rf"\begin{{figure{star}}}\includegraphics{{{name}.pdf}}\caption{{{name}}}\end{{figure{star}}}"
+        for name, figure in figures.items()
+        for star in ["*" if len(figure.panels) > 1 else ""]
+    )
     page = (
-        r"\documentclass[twocolumn]{article}\usepackage{graphicx}\begin{document}"
-        r"\begin{figure}\includegraphics[width=\columnwidth]{one.pdf}\end{figure}"
-        r"\begin{figure*}\includegraphics[width=\textwidth]{two.pdf}\end{figure*}"
-        r"Text.\end{document}"
+        # The columns of two-column conference styles: 3.25 and 6.75 inches.
+        r"\documentclass[twocolumn,10pt]{article}\usepackage{graphicx}"
+        r"\usepackage[textwidth=6.75in,textheight=9in,columnsep=0.25in]{geometry}"
+        rf"\begin{{document}}Text.{body}\end{{document}}"
     )
     (tmp_path / "page.tex").write_text(page)
     ran = subprocess.run(
@@ -129,9 +184,11 @@ def test_figures_compile_into_a_two_column_page(content: ReportContent, tmp_path
         check=False,
     )
     assert ran.returncode == 0, ran.stdout[-2000:]
-    assert b"%PDF" in (tmp_path / "page.pdf").read_bytes()[:8]
-    assert one.exists()
-    assert two.exists()
+    # A figure wider than its column would be reported here.
+    assert "Overfull" not in ran.stdout
+    fonts = fonts_of(tmp_path / "page.pdf")
+    assert any("STIX" in name for name in fonts)
+    assert [name for name, embedded in fonts.items() if not embedded] == []
 
 
 def test_the_help_names_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
