@@ -24,7 +24,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-logo --no-cache
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/pytest tests/benchmarks --benchmark-enable --benchmark-only --import-mode=importlib
