@@ -132,7 +132,7 @@ STUDIES: tuple[StudyPlan, ...] = (
             images.separations,
             images.escapes,
         ),
-        figures=("trajectories", "accuracy"),
+        figures=("accuracy",),
         toy=TOY_IMAGES,
     ),
     StudyPlan(
