@@ -14,7 +14,7 @@ from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyE
 from nht_theory.predictions.rules import PAPER_EFFICIENCY, decide
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
-from validation.studies.analyses.configurations import groups, settings
+from validation.studies.analyses.configurations import counted, groups, settings, spread
 from validation.studies.markdown import number
 from validation.studies.results import Table
 
@@ -23,21 +23,23 @@ def rates(estimates: StudyEstimates) -> list[Table]:
     """Measured rate, theory's rate, c with its interval, and what the steps consisted of."""
     rows = []
     for key, pairs in groups(estimates).items():
-        measured = [value for pair in pairs if (value := measured_rate(*pair)) is not None]
+        found = [rate for pair in pairs if (rate := measured_rate(*pair)) is not None]
+        measured = [value for value, _ in found]
         theory, unit = pure_rate(pairs[0][0]), unit_rate(pairs[0][0])
         rows.append(
             [
                 *key,
-                len(measured),
+                counted(reason for _, reason in found),
                 number(float(np.mean(measured))) if measured else "",
                 theory if isinstance(theory, str) else number(theory),
+                "" if isinstance(theory, str) else spread(value / theory for value in measured),
                 *_efficiency(measured, unit),
                 *[number(_mean_term(pairs, term), 3) for term in TERMS],
             ]
         )
     header = (
         *settings(estimates), "runs", "gamma_V measured", "gamma_V, loss silent",
-        "c = gamma_V/(2 eta lambda)", "95 % interval", "c >= 1/2",
+        "measured over silent", "c = gamma_V/(2 eta lambda)", "95 % interval", "c >= 1/2",
         "decay", "alignment", "diffusion",
     )  # fmt: skip
     note = (
@@ -54,13 +56,13 @@ def rates(estimates: StudyEstimates) -> list[Table]:
 TERMS = (columns.DECAY, columns.ALIGNMENT, columns.DIFFUSION)
 
 
-def measured_rate(run: Run, own: RunEstimate) -> float | None:
-    """gamma_V of either sign; None where no window exists."""
+def measured_rate(run: Run, own: RunEstimate) -> tuple[float, str] | None:
+    """gamma_V of either sign and the window it was read over; None where no window exists."""
     window = rate_window(run, own.memorization, own.generalization)
     if isinstance(window, Missing):
         return None
     rate = signed_rate(run, window)
-    return rate.value if isinstance(rate, Estimate) else None
+    return (rate.value, window.reason) if isinstance(rate, Estimate) else None
 
 
 def pure_rate(run: Run) -> float | str:
