@@ -177,18 +177,10 @@ def _against_one(fit: CensoredRegression, name: str) -> Decision:
 
 def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tuple[str, ...]:
     settings = selection.varying_settings(study)
-    reduced = fit_censored_regression(
-        rows.times,
-        np.column_stack([np.ones(rows.n), rows.log_inverse_rate]),
-        (CONSTANT, RATE),
-    )
-    ratio_term = likelihood_ratio_test(
-        fit.log_likelihood, reduced.log_likelihood, extra_parameters=1, n=rows.n
-    )
     constant = fit.coefficient(CONSTANT)
     return (
         f"prefactor exp(constant) = {math.exp(constant.value):.3f}: the law says 1/c",
-        f"likelihood ratio of the log-ratio term: p = {ratio_term.p_value:.3g}",
+        f"likelihood ratio of the log-ratio term: {_ratio_term(rows, fit)}",
         _weibull(rows),
         *(
             f"outside the law, V_mem not above the V_star of other runs: "
@@ -197,6 +189,22 @@ def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tu
         ),
         *rows.left_out,
     )
+
+
+def _ratio_term(rows: Delays, fit: CensoredRegression) -> str:
+    """p of the log-ratio term, as text; why there is none where the fit without it has no end."""
+    try:
+        reduced = fit_censored_regression(
+            rows.times,
+            np.column_stack([np.ones(rows.n), rows.log_inverse_rate]),
+            (CONSTANT, RATE),
+        )
+    except NhtError as error:
+        return f"none: {error}"
+    test = likelihood_ratio_test(
+        fit.log_likelihood, reduced.log_likelihood, extra_parameters=1, n=rows.n
+    )
+    return f"p = {test.p_value:.3g}"
 
 
 def _weibull(rows: Delays) -> str:

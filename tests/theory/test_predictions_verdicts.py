@@ -504,3 +504,29 @@ def test_the_law_is_not_refuted_under_the_law_nor_supported_under_a_rival() -> N
     script.JUDGED, script.SLOW = ("law_everywhere",), ()
     for row in script.table(script.outcomes(8)):
         assert row["wrong"] <= 1 / 8  # one of eight is within chance at 5 %
+
+
+def test_a_fit_without_the_ratio_that_has_no_maximum_is_a_remark_not_an_error() -> None:
+    """Found by the optimisers' study: every delay fits into its evaluation interval."""
+    from nht_theory.inference.censored_regression import fit_censored_regression
+    from nht_theory.inference.censored_times import CensoredTimes
+    from nht_theory.predictions.delays import Delays
+    from nht_theory.predictions.law import _ratio_term
+
+    rate = np.array([0.0, 0.0, 0.0, 0.1, 0.1, 0.1])
+    rows = Delays(
+        runs=(None,) * 6,  # type: ignore[arg-type]
+        times=CensoredTimes.of([100.0] * 6, [200.0] * 6),
+        log_inverse_rate=rate,
+        log_log_ratio=rate,
+        configurations=("a",) * 6,
+        squared_norm_start=np.ones(6),
+        squared_norm_star=np.ones(6),
+        outside=(),
+        left_out=(),
+    )
+    exact = np.array([100.0, 130.0, 90.0, 120.0, 150.0, 110.0])
+    fit = fit_censored_regression(
+        CensoredTimes.of(exact, exact), np.column_stack([np.ones(6), rate]), ("constant", "rate")
+    )
+    assert _ratio_term(rows, fit).startswith("none: censored log-normal regression: no maximum")
