@@ -13,6 +13,9 @@ from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
+APPEARS_WITHIN = 30.0
+"""Seconds in which a run that was just started makes its directory: importing torch takes some."""
+
 
 def follow(place: Path, calibration: Study, *, every: float) -> Iterator[Forecast]:
     """The forecasts of :func:`watch`, without the run."""
@@ -24,7 +27,8 @@ def watch(place: Path, calibration: Study, *, every: float) -> Iterator[tuple[Ru
     """Forecast a run whenever it has been evaluated again, until it generalises or ends.
 
     Args:
-        place: a run directory, which need not have been evaluated yet.
+        place: a run directory, which need not have been evaluated yet; one that is not there yet
+            is waited for, :data:`APPEARS_WITHIN` seconds.
         calibration: earlier runs.
         every: seconds between two looks.
 
@@ -34,6 +38,9 @@ def watch(place: Path, calibration: Study, *, every: float) -> Iterator[tuple[Ru
     Raises:
         InputError: there is no such place, or it holds more than one run.
     """
+    deadline = time.monotonic() + APPEARS_WITHIN
+    while not place.exists() and time.monotonic() < deadline:
+        time.sleep(min(every, APPEARS_WITHIN))
     if not place.exists():
         raise InputError("no such run", source=place, remedy="start it, or check the path")
     seen = -1

@@ -16,9 +16,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from nht_theory.cli import follow
 from nht_theory.cli.follow_panel import WIDEST, panel, sparkline, timeline
+from nht_theory.errors import InputError
 from nht_theory.estimators.results import Interval
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
+from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.run_format import (
     METRICS_FILE,
@@ -193,3 +196,20 @@ def test_a_pipe_gets_a_line_at_each_evaluation(live: Path) -> None:
     assert "\x1b" not in done.stdout
     assert done.stdout.startswith("step 3000: refused: the run generalised at step")
     assert done.stdout.count("\n") == 1
+
+
+def test_a_run_that_is_about_to_start_is_waited_for_and_a_wrong_path_is_named(
+    live: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = load_study(live.parent / "earlier")
+    ready = live.parent / "earlier" / "decay0.5"
+    monkeypatch.setattr(follow, "APPEARS_WITHIN", 0.2)
+    with pytest.raises(InputError, match="no such run"):
+        next(follow.watch(tmp_path / "typo", earlier, every=0.05))
+    monkeypatch.setattr(follow, "APPEARS_WITHIN", 30.0)
+    late = tmp_path / "late"
+    starter = threading.Timer(0.3, lambda: ready.rename(late))
+    starter.start()
+    run, _ = next(follow.watch(late, earlier, every=0.05))
+    starter.join()
+    assert len(run)
