@@ -116,7 +116,7 @@ def _only_unit(directory: Path) -> Path:
 
 
 def _looks_like_safetensors(file: MappedFile) -> bool:
-    start = file.bytes_at(0, min(9, file.size)).tobytes()
+    start = file.read(0, min(9, file.size))
     return start[8:] == b"{" and start[:2] not in (b"PK", b"\x80\x02")
 
 
@@ -185,7 +185,7 @@ def _sharded(index: Path, stack: ExitStack, weights: str) -> StoredWeights:
                 f"an index of {file.size} bytes, above the limit of {limits.HEADER_BYTES}",
                 source=index,
             )
-        document = parse_json(file.bytes_at(0, file.size).tobytes(), index)
+        document = parse_json(file.read(0, file.size), index)
     places = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(places, dict) or not all(isinstance(v, str) for v in places.values()):
         raise InputError(
@@ -226,7 +226,7 @@ def _beside(stored: StoredWeights, stack: ExitStack) -> StoredWeights:
     left_out = list(stored.left_out)
     try:
         with MappedFile(state) as file:
-            text = file.bytes_at(0, min(file.size, _TRAINER_STATE_BYTES)).tobytes()
+            text = file.read(0, min(file.size, _TRAINER_STATE_BYTES))
         step = step_in_trainer_state(text) if step is None else step
         for name in _OPTIMIZER_FILES:
             if (folder / name).is_file() and saved is None:

@@ -81,6 +81,9 @@ class MappedFile:
         Raises:
             InputError: the range leaves the file, or the file has shrunk since it was opened.
         """
+        return np.frombuffer(self._checked(offset, count), np.uint8, count, offset)
+
+    def _checked(self, offset: int, count: int) -> mmap.mmap:
         if self._map is None:
             raise InputError("the file is closed", source=self.path)
         if offset < 0 or count < 0 or offset + count > self.size:
@@ -89,7 +92,15 @@ class MappedFile:
                 source=self.path,
                 remedy="the file is truncated or damaged; save or copy it again",
             )
-        return np.frombuffer(self._map, np.uint8, count, offset)
+        return self._map
+
+    def read(self, offset: int, count: int) -> bytes:
+        """A copy of ``count`` bytes from ``offset``: several times faster than a view of few.
+
+        Raises:
+            InputError: as :meth:`bytes_at`.
+        """
+        return self._checked(offset, count)[offset : offset + count]
 
     def touching(self, count: int) -> None:
         """Announce that ``count`` bytes are about to be read.

@@ -27,7 +27,7 @@ _QUANTIZED_NAMES = ("weight", "_weight")
 _REMEDY = "give the checkpoint before quantisation, or one that holds the scale beside the tensor"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class QuantizedTensor(StoredTensor):
     """A tensor whose numbers are scale * (stored - zero_point).
 

@@ -62,7 +62,7 @@ def read_header(
 def _parse(file: MappedFile) -> tuple[dict[str, object], int]:
     if file.size < _PREFIX:
         raise InputError(f"only {file.size} bytes long", source=file.path, remedy=_DAMAGED)
-    length = int.from_bytes(file.bytes_at(0, _PREFIX).tobytes(), "little")
+    length = int.from_bytes(file.read(0, _PREFIX), "little")
     if length > file.size - _PREFIX:
         raise InputError(
             f"a header of {length} bytes is announced, the file has {file.size}",
@@ -75,7 +75,7 @@ def _parse(file: MappedFile) -> tuple[dict[str, object], int]:
             source=file.path,
             remedy="save the tensors in several files",
         )
-    text = file.bytes_at(_PREFIX, length).tobytes()
+    text = file.read(_PREFIX, length)
     header = parse_json(text, file.path)
     if not isinstance(header, dict):
         raise InputError("the header is no mapping", source=file.path, remedy=_DAMAGED)

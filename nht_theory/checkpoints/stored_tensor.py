@@ -24,7 +24,7 @@ _CONVERTED_BYTES = 1 << 18
 """Bytes of a narrow type converted at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Piece:
     """A strided block of one file.
 
@@ -50,7 +50,7 @@ class Piece:
         return self.offset, (last + 1) * element.itemsize
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StoredTensor:
     """A tensor of a checkpoint, not yet read.
 

@@ -12,7 +12,7 @@ from nht_theory.checkpoints.elements import ELEMENTS, STORAGE_CLASSES, Element
 from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StorageReference:
     """A block of memory that the pickle names by its key."""
 
@@ -21,7 +21,7 @@ class StorageReference:
     size: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TensorReference:
     """A tensor as a view of a storage.
 

@@ -117,10 +117,7 @@ class TorchFile:
                 remedy="save its weights: torch.save(module.state_dict(), ...)",
             )
         order = members.get(folder + "byteorder")
-        if (
-            order is not None
-            and self.file.bytes_at(order.offset, order.size).tobytes() != b"little"
-        ):
+        if order is not None and self.file.read(order.offset, order.size) != b"little":
             raise InputError(
                 "written on a big-endian machine",
                 source=self.file.path,
@@ -168,7 +165,7 @@ class TorchFile:
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
             raise InputError("no list of storages", source=self.file.path, remedy=_DAMAGED)
         for key in keys:
-            count = int.from_bytes(self.file.bytes_at(place, 8).tobytes(), "little")
+            count = int.from_bytes(self.file.read(place, 8), "little")
             storage = self._references.get(key)
             if storage is None or count != storage.size:
                 raise InputError(

@@ -63,7 +63,7 @@ class Located:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Found:
     path: Path
     leaf: Leaf

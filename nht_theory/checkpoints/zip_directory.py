@@ -24,7 +24,7 @@ _NONE_32, _NONE_16 = 0xFFFFFFFF, 0xFFFF
 _DAMAGED = "the disk may have been full while it was saved; save or copy it again"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Member:
     """Where the bytes of a member are."""
 
@@ -49,7 +49,7 @@ class ZipRegion:
                 source=self.file.path,
                 remedy=_DAMAGED,
             )
-        return self.file.bytes_at(self.start + offset, count).tobytes()
+        return self.file.read(self.start + offset, count)
 
     def members(self) -> dict[str, Member]:
         """Name -> member.
@@ -126,9 +126,10 @@ class ZipRegion:
             )
         if flags & 1:
             raise UnsafeFileError(f"member {name[:200]} is encrypted", source=self.file.path)
-        local = _LOCAL.unpack(self.at(offset, _LOCAL.size))
-        local_name = self.at(offset + _LOCAL.size, local[-2]).decode("utf-8", "replace")
-        if local[0] != LOCAL_SIGNATURE or local_name != name:
+        header = self.at(offset, _LOCAL.size + name_length)
+        local = _LOCAL.unpack_from(header)
+        own_name = header[_LOCAL.size :].decode("utf-8", "replace")
+        if local[0] != LOCAL_SIGNATURE or local[-2] != name_length or own_name != name:
             raise UnsafeFileError(
                 f"member {name[:200]} is called otherwise in its own header",
                 source=self.file.path,

@@ -24,7 +24,7 @@ step 0, which ``ROUND_OFF`` tells apart thirty times over.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -46,6 +46,10 @@ LEAST_COMMON = 3
 _COMPARED = (columns.SQUARED_NORM, columns.TRAIN_LOSS, columns.HELDOUT_LOSS)
 _KINDS = frozenset([*OptimizerKind, *DecayForm])
 _IDENTITY = ("seed", "learning_rate", "weight_decay")
+_COMPARED_HYPERPARAMETERS = (
+    *_IDENTITY,
+    *(n for n in HYPERPARAMETER_NAMES if n not in (*_IDENTITY, "extra", "total_steps")),
+)
 
 
 @dataclass
@@ -120,15 +124,21 @@ def contradiction(one: Hyperparameters, other: Hyperparameters) -> Contradiction
         >>> contradiction(Hyperparameters(seed=1), Hyperparameters(optimizer="sgd")).name
         'NONE'
     """
-    pairs = [
-        (getattr(one, name), getattr(other, name))
-        for name in HYPERPARAMETER_NAMES
-        if name not in ("extra", "total_steps")
-    ]
-    pairs += [
-        (one.extra[name], other.extra[name]) for name in one.extra.keys() & other.extra.keys()
-    ]
-    return max((_difference(a, b) for a, b in pairs), default=Contradiction.NONE)
+    gravest = Contradiction.NONE
+    for a, b in _stated_by_both(one, other):
+        gravest = max(gravest, _difference(a, b))
+        if gravest is Contradiction.VALUES:
+            break
+    return gravest
+
+
+def _stated_by_both(
+    one: Hyperparameters, other: Hyperparameters
+) -> Iterator[tuple[object, object]]:
+    for name in _COMPARED_HYPERPARAMETERS:
+        yield getattr(one, name), getattr(other, name)
+    for name in one.extra.keys() & other.extra.keys():
+        yield one.extra[name], other.extra[name]
 
 
 def _difference(one: object, other: object) -> Contradiction:

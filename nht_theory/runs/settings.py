@@ -75,6 +75,7 @@ _DECAY_OF_OPTIMIZER = {
 """What the name alone settles. SGD's depends on its momentum and on what its lambda means."""
 
 HYPERPARAMETER_NAMES = tuple(entry.name for entry in fields(Hyperparameters))
+_NOTHING_STATED = Hyperparameters()
 
 
 def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> Hyperparameters:
@@ -95,6 +96,8 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
         >>> found.learning_rate, found.weight_decay, found.beta_2, dict(found.extra)
         (0.001, 1.0, 0.98, {'train_fraction': 0.3})
     """
+    if not settings:
+        return _NOTHING_STATED
     flat = {k: v for k, v in settings.items() if not isinstance(v, Mapping)}
     leaves: dict[str, str] = {}
     if not mixed:
@@ -102,6 +105,23 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
         if len(flat) > MOST_SETTINGS:
             raise InputError(f"more than {MOST_SETTINGS} settings")
         leaves = _unambiguous_leaves(flat)
+    known, used = _known(flat, leaves)
+    extra: dict[str, object] = {}
+    for ours, name in ((ours, name) for ours, names in TASK_SETTINGS.items() for name in names):
+        if flat.get(name) is not None and name not in used:
+            used.add(name)
+            extra.update(dict.fromkeys({ours} - extra.keys(), flat[name]))
+    if not mixed:
+        for path, value in flat.items():
+            if path not in used and value is not None and not _OBSERVATION.fullmatch(path):
+                extra.update(_plain(path, value))
+    return make(known, extra)
+
+
+def _known(
+    flat: Mapping[str, object], leaves: Mapping[str, str]
+) -> tuple[dict[str, object], set[str]]:
+    """The settings that have a name of ours, under it, and the paths they were found under."""
     known: dict[str, object] = {}
     used: set[str] = set()
     for ours, names in SYNONYMS.items():
@@ -115,16 +135,7 @@ def hyperparameters(settings: Mapping[str, object], *, mixed: bool = False) -> H
         if isinstance(value, list | tuple) and len(value) == 2:
             used.add(path)
             known = {"beta_1": value[0], "beta_2": value[1], **known}
-    extra: dict[str, object] = {}
-    for ours, name in ((ours, name) for ours, names in TASK_SETTINGS.items() for name in names):
-        if flat.get(name) is not None and name not in used:
-            used.add(name)
-            extra.update(dict.fromkeys({ours} - extra.keys(), flat[name]))
-    if not mixed:
-        for path, value in flat.items():
-            if path not in used and value is not None and not _OBSERVATION.fullmatch(path):
-                extra.update(_plain(path, value))
-    return make(known, extra)
+    return known, used
 
 
 def split(stored: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
@@ -216,6 +227,8 @@ def fill(known: Hyperparameters, more: Hyperparameters) -> Hyperparameters:
         >>> fill(Hyperparameters(seed=1), Hyperparameters(seed=2, optimizer="sgd")).optimizer
         'sgd'
     """
+    if more == _NOTHING_STATED:
+        return known
     missing = {
         name: getattr(more, name)
         for name in HYPERPARAMETER_NAMES
