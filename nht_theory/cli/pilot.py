@@ -117,18 +117,18 @@ def _train(config: Path, pilot: PilotRun, seed: int, place: Path, steps: int, bu
 
 
 def train_until_switch(config: Path, overrides: Sequence[str], place: Path) -> None:
-    """Train a run in a process of its own, from where it stands if it was begun before, and end
-    it once it has generalised.
+    """Train a run in a process of its own, from where it stands if it was begun before, until it
+    has generalised.
 
     Raises:
         InputError: training is not installed, or wrote nothing.
     """
-    process = _start(config, overrides, place)
+    process = _start(config, [*overrides, "steps_after_generalization=0"], place)
     try:
-        while process.poll() is None and not _generalised(place):
-            time.sleep(_LOOK_SECONDS)
-    finally:
-        said = _stop(process)
+        said = process.communicate()[1]
+    except BaseException:
+        _stop(process)
+        raise
     if read_status(place) is None:
         raise InputError(_last_line(said), source=place, remedy="train the configuration by hand")
 
@@ -157,11 +157,3 @@ def _stop(process: subprocess.Popen[str]) -> str:
 
 def _last_line(said: str) -> str:
     return said.strip().splitlines()[-1] if said.strip() else "training ended without a word"
-
-
-def _generalised(place: Path) -> bool:
-    try:
-        runs = load_study(place).runs
-    except InputError:
-        return False
-    return bool(runs) and observe(runs[0]).generalization_step is not None

@@ -55,7 +55,8 @@ class RunEstimate:
         thresholds: at which the transitions were read.
         memorization, generalization: the two crossings (None where the metric is not logged).
         contraction_rate: gamma_V per step between the two, or over the descent after the peak.
-        efficiency: c = gamma_V / (2 eta lambda), dimensionless.
+        efficiency: c = gamma_V / (2 eta lambda), dimensionless, of the slope of ln V over the whole
+            window (as in the law's delay and in the verdict on the prefactor), floor or not.
         squared_norm_memorization: V at memorisation, with the interval that the grid leaves.
         squared_norm_generalization: V_star, V at generalisation.
         squared_norm_peak, squared_norm_final: over the run.

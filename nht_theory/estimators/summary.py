@@ -29,14 +29,19 @@ def estimate_run(
     """
     memorized, generalized = memorization(run, thresholds), generalization(run, thresholds)
     window = rate_window(run, memorized, generalized)
-    rate = window if isinstance(window, Missing) else contraction_rate(run, window, floor=floor)
+    mean_rate = (
+        window if isinstance(window, Missing) else contraction_rate(run, window, floor=False)
+    )
+    rate = mean_rate
+    if floor and not isinstance(window, Missing) and not isinstance(mean_rate, Missing):
+        rate = contraction_rate(run, window)
     return RunEstimate(
         run=run.name,
         thresholds=thresholds,
         memorization=memorized,
         generalization=generalized,
         contraction_rate=rate,
-        efficiency=efficiency(run, window, rate),
+        efficiency=efficiency(run, window, mean_rate),
         squared_norm_memorization=norms.squared_norm_at(run, memorized),
         squared_norm_generalization=norms.squared_norm_at(run, generalized),
         squared_norm_peak=norms.peak(run),

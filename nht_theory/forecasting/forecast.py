@@ -37,7 +37,8 @@ class Forecast:
             expected to end first.
         interval: the 90 % interval of that step.
         probability_within_budget: that the switch comes before training ends, where the budget
-            is known.
+            is known; before training, the chance that the run never memorises is counted in,
+            where earlier runs near its settings did not.
         reason: why this basis, or why refused.
         remedy: what would make a forecast possible, when refused.
         calibration: names of the runs it was calibrated on.

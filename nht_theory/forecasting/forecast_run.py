@@ -16,6 +16,7 @@ from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
+from nht_theory.forecasting.memorization_chance import memorization_chance
 from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
 from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
 from nht_theory.forecasting.steps_ahead import StepsAhead
@@ -103,23 +104,41 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
     peak_now = _last_step(even.run)
     law = law_outlook(even, peak_now, earlier)
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
-        return _forecast(target, now, Basis.LAW, _in_steps(law, clock, target, now))
+        made = _forecast(target, now, Basis.LAW, _in_steps(law, clock, target, now))
+        return _if_it_memorizes(made, even, earlier)
     objection = law if isinstance(law, str) else "V_star of earlier runs may not be below V"
     regression = empirical_outlook(even, peak_now, earlier)
     if isinstance(regression, Outlook):
         regardless = _law_regardless(even, peak_now, earlier)
         if regardless is not None and clock is not None:
             regardless = float(clock.steps_to(regardless))
-        return replace(
+        made = replace(
             _forecast(target, now, Basis.EMPIRICAL, _in_steps(regression, clock, target, now)),
             reason=f"the law does not apply: {objection}",
             law_median=regardless,
         )
+        return _if_it_memorizes(made, even, earlier)
     return _refused(
         target,
         now,
         f"{objection}; {regression}",
         "add finished runs with the same optimiser and task, and with settings near this run's",
+    )
+
+
+def _if_it_memorizes(made: Forecast, target: Observation, earlier: EarlierRuns) -> Forecast:
+    """A forecast before training, with the chance that the run never memorises counted in the
+    probability of a switch; median and interval are those of a run that does."""
+    within, budget = made.probability_within_budget, target.run.hyperparameters.total_steps
+    if made.stage is not Stage.BEFORE_TRAINING or within is None or budget is None:
+        return made
+    chance = memorization_chance(target, earlier.observations, earlier.names, budget)
+    if chance is None:
+        return made
+    return replace(
+        made,
+        probability_within_budget=within * chance.probability,
+        reason=f"{made.reason}; {chance}",
     )
 
 

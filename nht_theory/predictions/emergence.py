@@ -75,9 +75,10 @@ def judge_decay(study: StudyEstimates) -> Verdict:
 
 def judge_order_of_events(study: StudyEstimates) -> Verdict:
     """(iii) The norm peaks and falls before the accuracy jumps."""
+    switched = selection.with_transition(study)
     by_run = {
         run.name: float(own.generalization_step - peak)
-        for run, own in study.pairs()
+        for run, own in switched
         if own.generalization_step is not None and (peak := turning_step(run)) is not None
     }
     leads = list(by_run.values())
@@ -89,8 +90,7 @@ def judge_order_of_events(study: StudyEstimates) -> Verdict:
     verdict, p_value = by_direction(before.p_value, after.p_value)
     median = median_estimate(leads, unit="step")
     never = sum(
-        own.generalization_step is not None and turning_step(run) is None
-        for run, own in study.pairs()
+        own.generalization_step is not None and turning_step(run) is None for run, own in switched
     )
     return Verdict(
         prediction=EVENTS.name,

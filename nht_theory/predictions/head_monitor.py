@@ -7,18 +7,22 @@ from nht_theory.estimators.head_monitor import HeadLead, head_lead
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.inference.binomial import median_estimate, sign_test
 from nht_theory.inference.results import Alternative
+from nht_theory.predictions import selection
 from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "head_monitor"
-NEEDS = "squared norms of the head and of all parameters in memorised runs whose head norm turns"
+NEEDS = (
+    "squared norms of the head and of all parameters in memorised runs with a delay whose head "
+    "norm turns"
+)
 
 
 def judge(study: StudyEstimates) -> Verdict:
     """Sign tests of the head's lead over the total norm and over the switch."""
     by_run = {
         run.name: lead
-        for run, own in study.pairs()
+        for run, own in selection.with_transition(study)
         if isinstance(lead := head_lead(run, own), HeadLead)
     }
     leads = list(by_run.values())

@@ -9,18 +9,22 @@ from nht_theory.estimators.groups import ESCAPED_SHARE, escape, layer_groups
 from nht_theory.estimators.results import Crossing, StudyEstimates
 from nht_theory.inference.results import Alternative
 from nht_theory.inference.trend import page_l
+from nht_theory.predictions import selection
 from nht_theory.predictions.rules import by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "P4"
 FEWEST_LAYERS = 3
-NEEDS = f"squared norms of {FEWEST_LAYERS} or more layers with their depth, in two or more runs"
+NEEDS = (
+    f"squared norms of {FEWEST_LAYERS} or more layers with their depth, in two or more runs with "
+    "a delay"
+)
 
 
 def judge(study: StudyEstimates) -> Verdict:
     """Page's L over depth of the steps at which each layer has lost a tenth of its peak."""
     tables: dict[tuple[str, ...], dict[str, list[Crossing]]] = {}
-    for run, own in study.pairs():
+    for run, own in selection.with_transition(study):
         layers = layer_groups(run)
         since = own.memorization_step or 0
         events = [escape(run, layer.name, since) for layer in layers]
@@ -78,7 +82,8 @@ PREDICTION = Prediction(
     "and escape first (proposition 4.2).",
     needs=NEEDS,
     rule="supported when escape steps fall with depth (Page's L within runs, one-sided), refuted "
-    "when they rise; a layer that has not escaped is right-censored",
+    "when they rise; a layer that has not escaped is right-censored; runs that never memorise, or "
+    "generalise as soon as they do, have no transition and are left out",
     references=("arXiv:2603.07323", "page1963", "gehan1965"),
     formulas=("layer_rate", "layer_escape_time"),
     against="runs in which layers nearer the input escape first",

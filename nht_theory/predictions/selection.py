@@ -27,6 +27,17 @@ def memorized_but_censored(study: StudyEstimates) -> list[Pair]:
     ]
 
 
+def with_transition(study: StudyEstimates) -> list[Pair]:
+    """Runs that leave a shortcut solution, or have one to leave: not those that log their training
+    accuracy and never memorise, nor those that generalise as soon as they memorise."""
+    return [
+        (run, own)
+        for run, own in study.pairs()
+        if own.memorization is None
+        or (own.memorization_step is not None and (own.delay is None or own.delay > 0))
+    ]
+
+
 def norm_ratio(own: RunEstimate) -> float | None:
     """V_mem / V_star of one run; None where either is missing."""
     first, last = own.squared_norm_memorization, own.squared_norm_generalization

@@ -236,6 +236,33 @@ def test_a_plan_says_regime_budget_and_the_best_weight_decay() -> None:
     assert strong.regime is Regime.STRONG
 
 
+def test_runs_that_never_memorised_count_against_a_switch_within_the_budget() -> None:
+    failed = [power_run(4.0, seed=seed, switches=False) for seed in range(4)]
+    failed = [
+        Run(
+            **{
+                **_parts(run),
+                "steps": 10 * run.steps,
+                "values": {**run.values, "train_accuracy": 0 * run.steps},
+            }
+        )
+        for run in failed
+    ]
+    budget = int(failed[0].steps[-1])
+    chosen = Hyperparameters("adamw", 1e-3, 4.0, total_steps=budget)
+    hopeful = [*family(2, noise=0.05), power_run(4.0, 2e-3, seed=9)]
+    alone = plan_training(chosen, study(hopeful)).forecast
+    beside = plan_training(chosen, study([*hopeful, *failed])).forecast
+    assert alone.probability_within_budget > 0.5
+    # 1 of 5 memorised, under Jeffreys' prior.
+    assert beside.probability_within_budget <= 1.5 / 6 + 1e-9
+    assert "4 of 5 earlier runs near these settings never memorised" in beside.reason
+    longer = replace(chosen, total_steps=2 * budget)
+    assert (
+        "never memorised" not in plan_training(longer, study([*hopeful, *failed])).forecast.reason
+    )
+
+
 def objections(run: Run, earlier: Study) -> str:
     made = forecast_run(run, earlier)
     assert made.basis is not Basis.LAW

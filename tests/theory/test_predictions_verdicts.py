@@ -226,6 +226,25 @@ def test_p4(order: int, expected: VerdictKind) -> None:
     assert own.n == 3
 
 
+def test_runs_without_a_transition_do_not_speak_of_its_order() -> None:
+    columns = {
+        f"squared_norm/{layer.name}": np.exp(-2e-3 * (STEPS - 400 - 300 * place).clip(0))
+        for place, layer in enumerate(LAYERS)
+    }
+
+    def made(**chosen: int | None) -> list[Run]:
+        norm = 1000.0 - np.abs(STEPS - 500) / 10
+        return [
+            run(seed=s, squared_norm=norm, columns=columns, groups=LAYERS, **chosen)
+            for s in range(3)
+        ]
+
+    for name in ("P4", "head_monitor", "emergence_events"):
+        assert verdict(name, made(memorized=200, switched=1500)).n == 3
+        for without in ({"memorized": None}, {"memorized": 600, "switched": 600}):
+            assert verdict(name, made(**without)).verdict is NOT_APPLICABLE
+
+
 def test_p5() -> None:
     clean = [run(seed=s, p=p) for s in range(4) for p in (53, 97, 113)]
     own = verdict("P5", clean)

@@ -67,8 +67,7 @@ def by_configuration(estimates: StudyEstimates) -> list[Table]:
     note = (
         "Means over seeds, with the standard deviation between them; T_gen over the runs that "
         "switched within the budget. c = gamma_V over the optimiser's pure-decay rate, gamma_V "
-        "minus the slope of ln V from T_mem to T_gen, or over the descent after the peak (in "
-        "runs.csv it is the rate of the excess over a floor, where AICc prefers one)."
+        "minus the slope of ln V from T_mem to T_gen, or over the descent after the peak."
     )
     return [Table("Runs by configuration", header, rows, note)]
 
