@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Real = NDArray[np.floating]
 
-ROW = 512
+ROW = 1024
 """Elements multiplied and added in float32 before float64 takes over."""
 WINDOW = 1 << 22
 """Elements looked at together."""
@@ -29,7 +29,7 @@ def sum_of_squares(values: Real, *, exact: bool = False) -> tuple[float, int]:
 
     In float32, rows of :data:`ROW` elements are multiplied and added in float32 and the rows are
     added in float64. Rounding inside a row does not average out where elements repeat (a tensor
-    of one constant is off by up to 3e-7), so of each window some rows are computed again in
+    of one constant is off by up to 5e-7), so of each window some rows are computed again in
     float64, and where they differ by more than 5e-8, or where a row overflowed, underflowed or
     outweighs the rest, float64 takes over for the window. The result is within 1e-7.
 

@@ -79,7 +79,7 @@ def is_tensor_symbol(symbol: Symbol) -> bool:
 
 
 def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+    return type(value) is int and 0 <= value < 1 << 62
 
 
 def _counts(values: Any) -> tuple[int, ...]:
