@@ -54,6 +54,8 @@ class RunEstimate:
         run: name of the run.
         thresholds: at which the transitions were read.
         memorization, generalization: the two crossings (None where the metric is not logged).
+        collapse_step: first evaluation from which a run that had memorised stays far below it to
+            its end; an unseen generalisation is censored just before.
         contraction_rate: gamma_V per step between the two, or over the descent after the peak.
         efficiency: c = gamma_V / (2 eta lambda), dimensionless, of the slope of ln V over the whole
             window (as in the law's delay and in the verdict on the prefactor), floor or not.
@@ -67,6 +69,7 @@ class RunEstimate:
     thresholds: Thresholds
     memorization: Crossing | None
     generalization: Crossing | None
+    collapse_step: int | None
     contraction_rate: Estimate | Missing
     efficiency: Estimate | Missing
     squared_norm_memorization: Estimate | Missing

@@ -10,7 +10,12 @@ from nht_theory.estimators.contraction import contraction_rate, rate_window
 from nht_theory.estimators.efficiency import efficiency
 from nht_theory.estimators.regime import regime
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
-from nht_theory.estimators.transitions import generalization, memorization
+from nht_theory.estimators.transitions import (
+    censored_at_collapse,
+    collapse_step,
+    generalization,
+    memorization,
+)
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -28,6 +33,8 @@ def estimate_run(
     never an exception.
     """
     memorized, generalized = memorization(run, thresholds), generalization(run, thresholds)
+    collapse = collapse_step(run, memorized)
+    generalized = censored_at_collapse(generalized, collapse, run)
     window = rate_window(run, memorized, generalized)
     mean_rate = (
         window if isinstance(window, Missing) else contraction_rate(run, window, floor=False)
@@ -40,6 +47,7 @@ def estimate_run(
         thresholds=thresholds,
         memorization=memorized,
         generalization=generalized,
+        collapse_step=collapse,
         contraction_rate=rate,
         efficiency=efficiency(run, window, mean_rate),
         squared_norm_memorization=norms.squared_norm_at(run, memorized),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from nht_theory.conventions import Thresholds
@@ -92,6 +94,39 @@ def generalization(run: Run, thresholds: Thresholds) -> Crossing | None:
     return crossing(
         run, columns.HELDOUT_ACCURACY, thresholds.heldout_accuracy, thresholds.persistence
     )
+
+
+COLLAPSED = 0.5
+"""Share of its threshold below which training accuracy stays where a run lost what it had
+memorised."""
+
+
+def collapse_step(run: Run, memorized: Crossing | None) -> int | None:
+    """First evaluation from which a run that had memorised stays far below it to its end.
+
+    Example:
+        >>> run = Run("r", None, np.arange(5), {"train_accuracy": np.array([0, 1, 1, 0.1, 0.1])})
+        >>> collapse_step(run, memorization(run, Thresholds()))
+        3
+    """
+    if memorized is None or memorized.step is None:
+        return None
+    series = run.column(memorized.column)
+    finite = np.isfinite(series)
+    steps, low = run.steps[finite], series[finite] < COLLAPSED * memorized.threshold
+    if not low[-1]:
+        return None
+    held = np.flatnonzero(~low)
+    return int(steps[held[-1] + 1])
+
+
+def censored_at_collapse(event: Crossing | None, collapse: int | None, run: Run) -> Crossing | None:
+    """An event that was not seen, censored at the last evaluation before the collapse: a run that
+    has lost what it had memorised no longer waits for the switch."""
+    if event is None or event.step is not None or collapse is None:
+        return event
+    before = int(run.steps[run.steps < collapse][-1])
+    return replace(event, earlier_step=min(event.earlier_step, before))
 
 
 def delay_bounds(first: Crossing, second: Crossing) -> tuple[float, float] | None:

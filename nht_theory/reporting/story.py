@@ -65,6 +65,12 @@ def _when(content: ReportContent) -> Answer:
         f"{memorized} of {plural(len(estimates), 'run')} memorised; {switched} generalised; "
         f"{len(logged) - switched} had not when last seen (censored, and counted as such)."
     ]
+    lost = [e.run for e in estimates if e.collapse_step is not None]
+    if lost:
+        sentences.append(
+            f"Lost again what was memorised, and censored there: {', '.join(lost[:3])}"
+            f"{f' and {len(lost) - 3} more' if len(lost) > 3 else ''}."
+        )
     if len(logged) < len(estimates):
         sentences.append(f"Without a held-out accuracy: {len(estimates) - len(logged)}.")
     sentences += _forecast_sentences(content.forecasts)

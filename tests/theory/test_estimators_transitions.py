@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from nht_theory.conventions import Thresholds
 from nht_theory.errors import DomainError
-from nht_theory.estimators.results import Crossing
+from nht_theory.estimators.results import Crossing, RunEstimate
+from nht_theory.estimators.summary import estimate_run
 from nht_theory.estimators.transitions import (
     crossing_of_series,
     delay_bounds,
@@ -121,6 +122,27 @@ def test_delay_bounds_hold_the_true_delay(first: int, further: int, grid: int) -
     bounds = delay_bounds(events[0], events[1])
     assert bounds is not None
     assert bounds[0] <= further <= bounds[1]
+
+
+def test_a_run_that_loses_what_it_memorised_waits_no_longer() -> None:
+    steps = np.arange(0, 700, 100)
+
+    def estimated(train: list[float], heldout: list[float]) -> RunEstimate:
+        values = {"train_accuracy": np.array(train), "heldout_accuracy": np.array(heldout)}
+        return estimate_run(Run("r", Path("r"), steps, values), floor=False)
+
+    never = [0.0] * 7
+    lost = estimated([0, 1, 1, 0.2, 0.9, 0.1, 0.1], never)
+    assert lost.collapse_step == 500
+    assert lost.generalization.censored
+    assert lost.generalization.earlier_step == 400
+    for kept in ([0, 1, 1, 0.2, 1, 1, 1], [0, 1, 1, 1, 1, 1, 0.6], never):
+        own = estimated(kept, never)
+        assert own.collapse_step is None
+        assert own.generalization.earlier_step == 600
+    switched = estimated([0, 1, 1, 1, 1, 0.1, 0.1], [0, 0, 0, 1, 1, 0, 0])
+    assert switched.collapse_step == 500
+    assert switched.generalization_step == 300
 
 
 def test_thresholds_reach_both_metrics() -> None:
