@@ -136,7 +136,12 @@ class LocalSweep:
             start_new_session=True,  # a Ctrl-C reaches the sweep alone, which passes it on once
         )
         self.attempts[planned.name] = self.attempts.get(planned.name, 0) + 1
-        return Worker(planned, process, output, pin(process.pid, self._free_core()))
+        core = self._free_core()
+        # A sweep that leaves cores idle leaves the choice to the system: two such sweeps side by
+        # side would be kept on the same core.
+        if self.workers >= available_cores():
+            pin(process.pid, core)
+        return Worker(planned, process, output, core)
 
     def _free_core(self) -> int:
         taken = {worker.core for worker in self.active}
@@ -184,9 +189,8 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def pin(process: int, slot: int) -> int:
-    """Keep a process on one core, where the system can; returns the slot."""
+def pin(process: int, slot: int) -> None:
+    """Keep a process on one core, where the system can."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(process, {cores[slot % len(cores)]})
-    return slot

@@ -19,7 +19,7 @@ import pytest
 from nht_theory.errors import InputError
 from nht_theory.runs.run_format import REGISTRATION_FILE, RunState, read_status
 from nht_train.lock import RunLock, is_locked
-from nht_train.sweep.local import LocalSweep
+from nht_train.sweep.local import LocalSweep, available_cores
 from nht_train.sweep.run import outcome, sweep
 from nht_train.sweep.state import RunView, Standing, last_metrics, view
 from nht_train.sweep.study_file import read_study
@@ -196,6 +196,18 @@ def _start_controller(folder: Path) -> subprocess.Popen[bytes]:
     code = "import sys; from nht_theory.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "sweep", str(path), "-o", str(folder / "out")]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.skipif(available_cores() < 2, reason="one core leaves no choice")
+def test_only_a_sweep_that_fills_the_machine_keeps_each_run_on_one_core(tmp_path: Path) -> None:
+    """Two sweeps of one process each were kept on the same core, beside an idle one."""
+    _, planned = read_study(_study(tmp_path))
+    mine = os.sched_getaffinity(0)
+    for workers, wanted in ((1, mine), (available_cores(), {min(mine)})):
+        swept = LocalSweep(planned, tmp_path / str(workers), workers)
+        assert swept._start_next([planned[0]])
+        assert os.sched_getaffinity(swept.active[0].process.pid) == wanted
+        swept.stop()
 
 
 @pytest.mark.slow
