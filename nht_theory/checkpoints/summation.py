@@ -18,8 +18,8 @@ _CHUNK = 1 << 15
 _WIDE_ROW = 1 << 12
 """Elements in one float64 product: short enough for OpenBLAS not to start threads."""
 _TOLERANCE = 5e-8
-"""Relative difference between float32 rows and float64 that makes float64 take over: five times
-what the rounding of sixteen independent rows leaves."""
+"""Relative difference between float32 rows and float64 that makes float64 take over: three times
+what the rounding of eight independent rows leaves."""
 _SMALLEST = 2.0**-70
 """A sum below may have lost digits to underflow: an element loses 2^-126 at most."""
 
@@ -65,7 +65,7 @@ def _in_float32(window: Real) -> float | None:
     whole = window.size // ROW
     rows, rest = window[: whole * ROW].reshape(whole, ROW), window[whole * ROW :]
     sums = np.vecdot(rows, rows)
-    step = max(1, whole // min(64, max(16, whole // 256)))
+    step = max(1, whole // min(64, max(8, whole // 256)))
     sample = rows[::step]
     again = np.zeros((len(sample) + 1, ROW))
     again[:-1] = sample
