@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.estimators import norms
-from nht_theory.estimators.contraction import contraction_rate, rate_window
+from nht_theory.estimators.contraction import Window, contraction_rate, rate_window
 from nht_theory.estimators.efficiency import efficiency
 from nht_theory.estimators.regime import regime
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
@@ -39,9 +39,7 @@ def estimate_run(
     mean_rate = (
         window if isinstance(window, Missing) else contraction_rate(run, window, floor=False)
     )
-    rate = mean_rate
-    if floor and not isinstance(window, Missing) and not isinstance(mean_rate, Missing):
-        rate = contraction_rate(run, window)
+    rate = contraction_rate(run, window) if floor and isinstance(window, Window) else mean_rate
     return RunEstimate(
         run=run.name,
         thresholds=thresholds,

@@ -105,7 +105,7 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
     law = law_outlook(even, peak_now, earlier)
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
         made = _forecast(target, now, Basis.LAW, _in_steps(law, clock, target, now))
-        return _if_it_memorizes(made, even, earlier)
+        return _if_it_memorizes(made, even, earlier, clock)
     objection = law if isinstance(law, str) else "V_star of earlier runs may not be below V"
     regression = empirical_outlook(even, peak_now, earlier)
     if isinstance(regression, Outlook):
@@ -117,7 +117,7 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
             reason=f"the law does not apply: {objection}",
             law_median=regardless,
         )
-        return _if_it_memorizes(made, even, earlier)
+        return _if_it_memorizes(made, even, earlier, clock)
     return _refused(
         target,
         now,
@@ -126,13 +126,19 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
     )
 
 
-def _if_it_memorizes(made: Forecast, target: Observation, earlier: EarlierRuns) -> Forecast:
+def _if_it_memorizes(
+    made: Forecast, target: Observation, earlier: EarlierRuns, clock: Clock | None
+) -> Forecast:
     """A forecast before training, with the chance that the run never memorises counted in the
-    probability of a switch; median and interval are those of a run that does."""
+    probability of a switch; median and interval are those of a run that does.
+
+    Earlier runs, like ``target``, are counted in peak steps, and so must the budget be.
+    """
     within, budget = made.probability_within_budget, target.run.hyperparameters.total_steps
     if made.stage is not Stage.BEFORE_TRAINING or within is None or budget is None:
         return made
-    chance = memorization_chance(target, earlier.observations, earlier.names, budget)
+    watched = budget if clock is None else int(clock.at(budget))
+    chance = memorization_chance(target, earlier.observations, earlier.names, watched)
     if chance is None:
         return made
     return replace(
