@@ -15,7 +15,7 @@ from nht_theory.checkpoints.quantization import QuantizedTensor, with_scales
 from nht_theory.checkpoints.stored_tensor import StoredTensor
 from nht_theory.checkpoints.tensor_names import stripped_names
 from nht_theory.checkpoints.ties import shared_storage
-from nht_theory.checkpoints.weight_location import LIVE
+from nht_theory.checkpoints.weight_sets import LIVE
 from nht_theory.errors import InputError
 
 

@@ -36,7 +36,8 @@ from nht_theory.checkpoints.stored_step import (
 from nht_theory.checkpoints.stored_tensor import StoredTensor
 from nht_theory.checkpoints.torch_calls import TensorReference
 from nht_theory.checkpoints.torch_file import TorchFile
-from nht_theory.checkpoints.weight_location import LIVE, Located, locate_weights
+from nht_theory.checkpoints.weight_location import Located, locate_weights
+from nht_theory.checkpoints.weight_sets import LIVE
 from nht_theory.errors import InputError, UnsafeFileError
 
 SAFETENSORS = "safetensors"

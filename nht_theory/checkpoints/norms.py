@@ -12,7 +12,7 @@ from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.checkpoints.ties import stored_copies
-from nht_theory.checkpoints.weight_location import LIVE
+from nht_theory.checkpoints.weight_sets import LIVE
 
 Shape = tuple[int, ...]
 

@@ -18,7 +18,7 @@ from nht_theory.checkpoints.norms import Shape, SquaredNorms
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.checkpoints.progress import Report
 from nht_theory.checkpoints.reading import read_all
-from nht_theory.checkpoints.weight_location import LIVE
+from nht_theory.checkpoints.weight_sets import LIVE
 from nht_theory.errors import InputError
 
 Series = NDArray[np.float64]

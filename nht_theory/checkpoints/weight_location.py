@@ -12,10 +12,8 @@ from nht_theory.checkpoints.distributed_checkpoint import DistributedTensor
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.pickle_values import OpaqueKey, OpaqueObject, Skipped, Symbol
 from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable
+from nht_theory.checkpoints.weight_sets import EMA, LIVE
 from nht_theory.errors import InputError, UnsafeFileError
-
-LIVE = "live"
-EMA = "ema"
 
 CONTAINERS = (
     "state_dict",

@@ -8,6 +8,7 @@ nht_train, adds its own).
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 COMPLETION_VARIABLE = "_NHT_COMPLETE"
 """Set by the shell while it asks for completions (typer's convention)."""
 ENTRY_POINT_GROUP = "nht.commands"
+COLLECTIONS = (50_000, 20, 20)
+"""Thresholds of the garbage collector: imports and logs make many objects and no garbage, and
+looking for it takes a tenth of a short command."""
 EXIT_DONE, EXIT_CHECK_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -112,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: always; its code is 0 (done), 1 (a check asked for failed), 2 (bad input)
             or 130 (interrupted).
     """
+    gc.set_threshold(*COLLECTIONS)
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:

@@ -31,8 +31,8 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
         """The command that is run or whose options are completed, with its arguments."""
         name, *rest = args
-        names = self.list_commands(ctx)
-        if name not in names:
+        # What other packages provide is looked for only when it is asked for: that takes a while.
+        if name not in COMMANDS and name not in (names := self.list_commands(ctx)):
             close = get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]}?" if close else f"commands: {', '.join(names)}"
             raise InputError(f"no command named {name!r}", remedy=hint)

@@ -30,8 +30,10 @@ def first_persistent(reached: np.ndarray, persistence: int) -> int | None:
         raise DomainError(f"persistence is {persistence}", remedy="it must be at least 1")
     if reached.size < persistence:
         return None
-    windows = np.lib.stride_tricks.sliding_window_view(reached, persistence)
-    found = np.flatnonzero(windows.all(axis=1))
+    held = reached[: reached.size - persistence + 1]
+    for ahead in range(1, persistence):
+        held = held & reached[ahead : ahead + held.size]
+    found = np.flatnonzero(held)
     return int(found[0]) if found.size else None
 
 

@@ -41,10 +41,9 @@ def crossing_time(run: Run, event: Crossing | None) -> float | None:
     if event is None or event.step is None:
         return None
     series = run.column(event.column)
-    earlier = np.flatnonzero(run.steps == event.earlier_step)
-    if not earlier.size:
+    before, after = np.searchsorted(run.steps, [event.earlier_step, event.step])
+    if run.steps[before] != event.earlier_step:
         return float(event.step)
-    after = int(np.flatnonzero(run.steps == event.step)[0])
-    below, above = log_odds(series[[earlier[0], after]])
-    share = (float(log_odds(np.array(event.threshold))) - below) / (above - below)
+    below, level, above = log_odds(np.array([series[before], event.threshold, series[after]]))
+    share = (level - below) / (above - below)
     return float(event.earlier_step + (event.step - event.earlier_step) * min(max(share, 0.0), 1.0))

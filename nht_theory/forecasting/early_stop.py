@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.errors import ConvergenceError, DomainError
@@ -62,7 +61,7 @@ class CureShare:
         """
         if ratio <= 0:
             return self.never
-        still = special.ndtr(-(math.log(ratio) - self.mean) / self.sd)
+        still = 0.5 * math.erfc((math.log(ratio) - self.mean) / (self.sd * math.sqrt(2)))
         total = self.never + (1.0 - self.never) * still
         return float(self.never / total) if total > 0 else 1.0
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from nht_theory.forecasting.calibration import Observation
 from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge, select_forward
 from nht_theory.forecasting.log_delay_model import LogDelayModel, prior_penalty
 from nht_theory.forecasting.shrunken_regression import RESIDUAL_SD, Array
+from nht_theory.inference.distributions import normal_hazard
 
 BETWEEN_SD = 1.0
 """Prior standard deviation of ln delay between configurations, when no law ties them."""
@@ -115,8 +115,7 @@ def _impute(design: Array, observed: Array, seen: Array) -> Array:
         variance = np.mean((target - mean)[seen] ** 2)
         scale = np.sqrt(max(float(variance), RESIDUAL_SD**2))
         z = (observed - mean) / scale
-        hazard = np.exp(-0.5 * z**2 - special.log_ndtr(-z)) / np.sqrt(2 * np.pi)
-        target = np.where(seen, observed, mean + scale * hazard)
+        target = np.where(seen, observed, mean + scale * normal_hazard(z))
     return target
 
 

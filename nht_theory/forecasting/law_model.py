@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -32,6 +33,16 @@ class _Rows:
     clock: Array
     log_delay: Array
     folds: ConfigurationFolds
+
+    def left_out(self, columns: tuple[int, ...], target: Array) -> Array:
+        """Prediction of every run by each fit that left a configuration out, shape [K, n]."""
+        design = self.design[:, columns]
+        return np.asarray(self.folds.coefficients(design, target, _penalty(design)) @ design.T)
+
+    @cached_property
+    def left_out_memorization(self) -> Array:
+        """ln V_mem, which depends on every setting: once for all choices."""
+        return self.left_out(tuple(range(self.design.shape[1])), self.log_memorization)
 
 
 @dataclass(frozen=True)
@@ -162,12 +173,9 @@ def _rows(observations: Sequence[Observation], names: tuple[str, ...]) -> tuple[
 
 def _held_out(rows: _Rows, features: _Features) -> Array:
     """ln delay of each run by the fit that left its configuration out, shape [n]."""
-    star, efficiency = rows.design[:, features.star], rows.design[:, features.efficiency]
-    fit = rows.folds.coefficients
-    above = fit(rows.design, rows.log_memorization, _penalty(rows.design)) @ rows.design.T
-    below = fit(star, rows.log_star, _penalty(star)) @ star.T
-    unresisted = _log_unresisted(above - below, rows.clock)
-    slowing = fit(efficiency, unresisted - rows.log_delay, _penalty(efficiency)) @ efficiency.T
+    below = rows.left_out(features.star, rows.log_star)
+    unresisted = _log_unresisted(rows.left_out_memorization - below, rows.clock)
+    slowing = rows.left_out(features.efficiency, unresisted - rows.log_delay)
     held_out: Array = (unresisted - slowing)[rows.folds.own]
     return held_out
 

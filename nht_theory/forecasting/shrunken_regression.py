@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from nht_theory.errors import DomainError
+from nht_theory.inference.distributions import student_t_quantiles
 
 Array = NDArray[np.float64]
 
@@ -36,9 +36,7 @@ class StudentT:
             >>> StudentT(1.0, 2.0, 5.0).quantiles(np.array([0.5])).tolist()
             [1.0]
         """
-        standard = special.stdtrit(self.degrees, np.asarray(probability, dtype=float))
-        quantiles: Array = self.location + self.scale * standard
-        return quantiles
+        return self.location + self.scale * student_t_quantiles(probability, self.degrees)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy  # its submodules load when used
 from numpy.typing import ArrayLike
-from scipy import special
 
 from nht_theory.errors import DomainError
 from nht_theory.inference.results import Alternative, HypothesisTest
@@ -91,7 +91,7 @@ def likelihood_ratio_test(
     return HypothesisTest(
         statistic=statistic,
         statistic_name="likelihood ratio",
-        p_value=float(special.chdtrc(extra_parameters, statistic)),
+        p_value=float(scipy.special.chdtrc(extra_parameters, statistic)),
         n=n,
         alternative=Alternative.GREATER,
         method=f"chi-square with {extra_parameters} degrees of freedom",
@@ -129,7 +129,7 @@ def vuong_test(
         statistic, p_value = 0.0, 1.0
     else:
         statistic = (float(difference.sum()) - penalty) / (math.sqrt(n) * spread)
-        p_value = float(2 * special.ndtr(-abs(statistic)))
+        p_value = float(2 * scipy.special.ndtr(-abs(statistic)))
     return HypothesisTest(
         statistic=statistic,
         statistic_name="Vuong's z (positive favours the first model)",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import special
+import scipy  # its submodules load when used
 
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
@@ -64,10 +64,10 @@ class StandardNormal(StandardizedError):
         return np.asarray(-0.5 * z**2 - 0.5 * np.log(2 * np.pi))
 
     def log_below(self, z: Vector) -> Vector:
-        return np.asarray(special.log_ndtr(z))
+        return np.asarray(scipy.special.log_ndtr(z))
 
     def log_above(self, z: Vector) -> Vector:
-        return np.asarray(special.log_ndtr(-z))
+        return np.asarray(scipy.special.log_ndtr(-z))
 
     def slope(self, z: Vector) -> Vector:
         return -z
@@ -76,7 +76,7 @@ class StandardNormal(StandardizedError):
         return np.full_like(z, -1.0)
 
     def quantile(self, probability: Vector) -> Vector:
-        return np.asarray(special.ndtri(probability))
+        return np.asarray(scipy.special.ndtri(probability))
 
 
 class SmallestExtremeValue(StandardizedError):

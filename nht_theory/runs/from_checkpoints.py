@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nht_theory.checkpoints.discovery import CheckpointSeries
+from nht_theory import checkpoints
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.progress import Report
-from nht_theory.checkpoints.trajectory import NormTrajectory, norm_trajectory
 from nht_theory.runs import column_names, columns
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.record import Record
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.settings import fill, split
+
+if TYPE_CHECKING:
+    from nht_theory.checkpoints import CheckpointSeries, NormTrajectory
 
 SAME_NORM = 1e-3
 """Relative difference up to which a logged norm and that of the checkpoints are the same."""
@@ -39,7 +42,9 @@ def read(
     Raises:
         InputError: not one of the checkpoints can be read.
     """
-    found = norm_trajectory(series, exact=options.exact, weights=options.weights, progress=progress)
+    found = checkpoints.norm_trajectory(
+        series, exact=options.exact, weights=options.weights, progress=progress
+    )
     notes = list(found.notes)
     clock = columns.STEP
     if found.unit != columns.STEP:

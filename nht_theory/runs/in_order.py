@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
 WORTH_A_PROCESS = 250
@@ -36,6 +34,9 @@ def map_in_order(
     if wanted < 2:
         yield from map(function, items)
         return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     chunk = max(1, min(100, len(items) // (4 * wanted)))
     context = multiprocessing.get_context("fork")
     with warnings.catch_warnings():

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.progress import Report
 from nht_theory.conventions import NormKind
@@ -34,6 +34,9 @@ from nht_theory.runs.reading_progress import LogReport, SeriesMeter, counted
 from nht_theory.runs.record import ReadRun, Record, to_run
 from nht_theory.runs.replicates import merge_repeats
 from nht_theory.runs.study import Study
+
+if TYPE_CHECKING:
+    from nht_theory.checkpoints import CheckpointSeries
 
 
 def load_study(

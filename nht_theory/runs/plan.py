@@ -14,7 +14,6 @@ from nht_theory.checkpoints.directory_units import (
     SUFFIXES,
     TRAINING_ARGUMENTS,
 )
-from nht_theory.checkpoints.discovery import find_series
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns, run_format
@@ -125,6 +124,8 @@ def _plan_of_checkpoints(
     source: Path, logs: Sequence[PlannedFile], left_out: list[LeftOut]
 ) -> tuple[PlannedFile, ...]:
     """The series of checkpoints below a path, but for those of run directories."""
+    from nht_theory.checkpoints.discovery import find_series
+
     try:
         found, of_no_run = find_series(source)
     except InputError as error:

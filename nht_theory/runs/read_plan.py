@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.left_out import LeftOut
+
+if TYPE_CHECKING:
+    from nht_theory.checkpoints import CheckpointSeries
 
 
 class Reader(StrEnum):

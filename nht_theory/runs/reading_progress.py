@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.progress import Progress, Report
-from nht_theory.checkpoints.reading import bytes_on_disk
 from nht_theory.runs.read_plan import PlannedFile
+
+if TYPE_CHECKING:
+    from nht_theory.checkpoints import CheckpointSeries
 
 Item = TypeVar("Item")
 
@@ -73,4 +74,6 @@ class SeriesMeter:
 
 
 def _bytes_of(series: CheckpointSeries) -> int:
+    from nht_theory.checkpoints.reading import bytes_on_disk
+
     return sum(bytes_on_disk(checkpoint.path) for checkpoint in series.checkpoints)

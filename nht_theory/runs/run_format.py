@@ -56,7 +56,9 @@ class RunState(StrEnum):
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, ser_json_inf_nan="strings", defer_build=True
+    )
 
 
 class RunDocument(_Document):

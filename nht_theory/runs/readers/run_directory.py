@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
@@ -31,21 +30,21 @@ def read(directory: Path, name: str) -> Record:
         status = None
         notes.append(f"{run_format.STATUS_FILE} is malformed: {error.problem}")
         left_out = (*left_out, LeftOut(run_format.STATUS_FILE, error.problem))
-    chosen = settings.fill(
-        document.hyperparameters,
-        Hyperparameters(seed=document.seed, parameter_count=document.parameter_count),
-    )
     if status is not None:
         settled = status.ended
-        chosen = settings.fill(chosen, Hyperparameters(total_steps=status.total_steps))
         if status.state is not run_format.RunState.FINISHED:
             why = f" ({status.error})" if status.error else ""
             notes.append(f"{status.state} at step {status.step}{why}")
+    recorded = Hyperparameters(
+        seed=document.seed,
+        parameter_count=document.parameter_count,
+        total_steps=None if status is None else status.total_steps,
+    )
     return Record(
         name=name,
         source=directory,
         cells=columns_of_rows(rows),
-        known=replace(chosen, extra=dict(chosen.extra)),
+        known=settings.fill(document.hyperparameters, recorded),
         groups=document.groups,
         settled=settled,
         notes=tuple(notes),

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nht_theory.checkpoints.directory_units import TRAINING_ARGUMENTS
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError, UnsafeFileError
-from nht_theory.runs.readers import training_arguments
 from nht_theory.runs.readers.text import read_json, read_text
 
 LARGEST_YAML = 1024**2
@@ -43,7 +43,9 @@ def read(path: Path) -> tuple[Mapping[str, object], tuple[str, ...]]:
         InputError: malformed, or not a mapping.
         UnsafeFileError: a YAML file that is too large or full of aliases.
     """
-    if training_arguments.is_training_arguments(path):
+    if path.name == TRAINING_ARGUMENTS:
+        from nht_theory.runs.readers import training_arguments
+
         return training_arguments.read(path), ()
     content: Any
     tags: tuple[str, ...] = ()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nht_theory.checkpoints.directory_units import TRAINING_ARGUMENTS
 from nht_theory.checkpoints.mapped_file import MappedFile
 from nht_theory.checkpoints.pickle_values import OpaqueObject
 from nht_theory.checkpoints.torch_file import TorchFile
@@ -31,11 +30,6 @@ _ALWAYS = (
 _UNLESS_DEFAULT = {"max_steps": -1, "gradient_accumulation_steps": 1, "warmup_steps": 0}
 _OPTIMIZERS = ("adamw", "sgd", "lion", "adagrad", "adafactor", "rmsprop")
 """Families of Transformers' ``optim``: adamw_torch_fused and paged_adamw_32bit are AdamW."""
-
-
-def is_training_arguments(path: Path) -> bool:
-    """Whether a file has the name that the Trainer gives its arguments."""
-    return path.name == TRAINING_ARGUMENTS
 
 
 def read(path: Path) -> dict[str, object]:
