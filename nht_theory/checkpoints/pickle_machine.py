@@ -21,15 +21,9 @@ from nht_theory.checkpoints.pickle_operands import OperandReader
 from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 from nht_theory.errors import InputError, UnsafeFileError
 
-_STOP, _BINPUT, _BINGET, _BININT1, _MARK_CODE = b".qhK("
-_TEXT, _TUPLE_2 = 0x58, 0x86
+_STOP, _BINPUT, _BINGET, _BININT1, _MARK = b".qhK("
+_TEXT, _BININT2, _TUPLE, _REDUCE, _TUPLE_2, _FALSE = b"XMtR\x86\x89"
 
-
-class _Mark:
-    __slots__ = ()
-
-
-_MARK = _Mark()
 
 Reduce = Callable[[Symbol, tuple[Any, ...]], Any]
 """Value of a known call, or NotImplemented."""
@@ -63,6 +57,7 @@ class PickleMachine(OperandReader):
         self._persistent = persistent
         self._check = check
         self._memo: dict[int, Any] = {}
+        self._marks: list[int] = []
 
     def run(self) -> tuple[Any, int]:
         """The object, and the number of bytes its pickle takes.
@@ -80,8 +75,9 @@ class PickleMachine(OperandReader):
             if collecting:
                 gc.enable()
 
-    def _interpret(self) -> tuple[Any, int]:
-        handlers, data, stack, memo = self._HANDLERS, self._data, self._stack, self._memo
+    def _interpret(self) -> tuple[Any, int]:  # noqa: PLR0912 (a call for each instruction is slow)
+        handlers, data, stack = self._HANDLERS, self._data, self._stack
+        memo, marks = self._memo, self._marks
         try:
             at = self._at
             for _ in range(limits.PICKLE_INSTRUCTIONS):
@@ -96,16 +92,28 @@ class PickleMachine(OperandReader):
                 elif code == _BININT1:
                     stack.append(data[at + 1])
                     at += 2
-                elif code == _MARK_CODE:
-                    stack.append(_MARK)
-                    at += 1
                 elif code == _TEXT:
                     start = at + 5
                     at = start + int.from_bytes(data[at + 1 : start], "little")
                     stack.append(self._as_text(start, at))
+                elif code == _MARK:
+                    marks.append(len(stack))
+                    at += 1
                 elif code == _TUPLE_2:
                     second = stack.pop()
                     stack[-1] = (stack[-1], second)
+                    at += 1
+                elif code == _REDUCE:
+                    self._reduce_call()
+                    at += 1
+                elif code == _TUPLE:
+                    stack.append(tuple(self._pop_mark()))
+                    at += 1
+                elif code == _BININT2:
+                    stack.append(data[at + 1] | data[at + 2] << 8)
+                    at += 3
+                elif code == _FALSE:
+                    stack.append(False)
                     at += 1
                 elif code == _STOP:
                     return stack.pop(), at + 1
@@ -130,13 +138,10 @@ class PickleMachine(OperandReader):
     # Containers.
 
     def _pop_mark(self) -> list[Any]:
-        stack = self._stack
-        place = len(stack) - 1
-        while stack[place] is not _MARK:
-            place -= 1
-            if place < 0:
-                raise ValueError("no mark")
-        items = stack[place + 1 :]
+        stack, place = self._stack, self._marks.pop()
+        if place > len(stack):
+            raise ValueError("stack underflow")
+        items = stack[place:]
         del stack[place:]
         return items
 
@@ -230,13 +235,18 @@ class PickleMachine(OperandReader):
     # Memory.
 
     def _put(self, index: int) -> None:
+        if not 0 <= index < 1 << 32:  # larger ones can be chosen to have one hash
+            raise ValueError("no index of the memo")
         self._memo[index] = self._stack[-1]
 
     def _memoize(self) -> None:
         self._memo[len(self._memo)] = self._stack[-1]
 
     def _pop(self) -> None:
-        self._stack.pop()
+        if self._marks and self._marks[-1] == len(self._stack):
+            self._marks.pop()
+        else:
+            self._stack.pop()
 
     def _drop_to_mark(self) -> None:
         self._pop_mark()
@@ -255,13 +265,11 @@ class PickleMachine(OperandReader):
         ord("G"): lambda m: m._stack.append(struct.unpack(">d", m._take(8))[0]),
         ord("I"): OperandReader._int_line,
         ord("J"): lambda m: m._integer(4),
-        ord("M"): lambda m: m._stack.append(m._number(2)),
         ord("L"): OperandReader._long_line,
         0x8A: lambda m: m._integer(m._number(1)),
         0x8B: lambda m: m._integer(m._number(4)),
         ord("N"): lambda m: m._stack.append(None),
         0x88: lambda m: m._stack.append(True),
-        0x89: lambda m: m._stack.append(False),
         ord("S"): OperandReader._string_line,
         ord("T"): lambda m: m._old_string(m._number(4)),
         ord("U"): lambda m: m._old_string(m._number(1)),
@@ -277,7 +285,6 @@ class PickleMachine(OperandReader):
         ord(")"): lambda m: m._stack.append(()),
         0x8F: lambda m: m._stack.append([]),  # a set is kept as a list: nothing is hashed
         ord("l"): lambda m: m._stack.append(m._pop_mark()),
-        ord("t"): lambda m: m._stack.append(tuple(m._pop_mark())),
         ord("d"): _dict,
         0x85: lambda m: m._tuple(1),
         0x87: lambda m: m._tuple(3),
@@ -289,7 +296,6 @@ class PickleMachine(OperandReader):
         ord("u"): lambda m: m._set_items(m._pop_mark()),
         ord("c"): _global_line,
         0x93: _stack_global,
-        ord("R"): _reduce_call,
         0x81: _reduce_call,
         0x92: _new_object_keywords,
         ord("o"): _object,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-_SIMPLE_KEYS = (str, int, float, bool, bytes, type(None))
+_SIMPLE_KEYS = (str, float, bool, bytes, type(None))
+_LARGEST_KEY = 1 << 60
+"""Integers below it have distinct hashes; others can be chosen to share one, and a dictionary of
+them takes time that grows with the square of its size. So can tuples of numbers."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,9 @@ class Skipped:
 
 
 def plain_key(key: Any) -> Any:
-    """A key that is safe to hash: hashing nested tuples from a file can take forever."""
-    if isinstance(key, _SIMPLE_KEYS):
+    """A key that is safe to hash: nested tuples take forever, and hashes of numbers can collide."""
+    if isinstance(key, _SIMPLE_KEYS) or (type(key) is int and abs(key) < _LARGEST_KEY):
         return key
-    if isinstance(key, tuple) and all(isinstance(part, _SIMPLE_KEYS) for part in key):
+    if isinstance(key, tuple) and all(isinstance(part, str) for part in key):
         return key
     return OpaqueKey(key)

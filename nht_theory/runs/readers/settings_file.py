@@ -11,8 +11,8 @@ from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError, UnsafeFileError
 from nht_theory.runs.readers.text import read_json, read_text
 
-LARGEST_YAML = 1024**2
-"""Bytes beyond which a YAML file of settings is refused: its parser is slow."""
+LARGEST_YAML = 1 << 17
+"""Bytes beyond which a YAML file of settings is refused: parsing so many takes half a second."""
 MOST_ALIASES = 100
 
 

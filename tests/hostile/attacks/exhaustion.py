@@ -17,6 +17,34 @@ def hash_of_nested_tuples(folder, canary):
     return torch_zip(folder / "a.pt", pickled)
 
 
+def _integers_of_one_hash(count):
+    """Integers modulo 2^61 - 1 are hashed: its multiples all share the hash 0."""
+    return [(2**61 - 1) * (1 + i) for i in range(count)]
+
+
+@attack
+def integer_keys_of_one_hash(folder, canary):
+    """A dictionary of them would compare each with all before it."""
+    keys = _integers_of_one_hash(60_000)
+    items = b"".join(b"\x8a\x0a" + key.to_bytes(10, "little", signed=True) + b"N" for key in keys)
+    return torch_zip(folder / "a.pt", b"\x80\x02}(" + items + b"u.")
+
+
+@attack
+def tuple_keys_of_one_hash(folder, canary):
+    keys = _integers_of_one_hash(60_000)
+    items = b"".join(
+        b"\x8a\x0a" + key.to_bytes(10, "little", signed=True) + b"\x85N" for key in keys
+    )
+    return torch_zip(folder / "a.pt", b"\x80\x02}(" + items + b"u.")
+
+
+@attack
+def memo_indices_of_one_hash(folder, canary):
+    lines = "".join(f"p{index}\n" for index in _integers_of_one_hash(60_000))
+    return torch_zip(folder / "a.pt", b"\x80\x02N" + lines.encode() + b".")
+
+
 @attack
 def shared_lists_sixty_deep(folder, canary):
     """A tree of 2^60 paths in 200 bytes."""
