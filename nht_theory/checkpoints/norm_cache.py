@@ -27,7 +27,7 @@ from nht_theory.conventions import DecayForm
 
 CACHE_VARIABLE = "NHT_CACHE_DIR"
 """Environment variable that moves the cache."""
-_VERSION = 1
+_VERSION = 2
 """Rises when the same bytes would give another answer: new rules of selection, new sums."""
 _SETTLED_NS = 2_000_000_000
 _SAMPLES = 32

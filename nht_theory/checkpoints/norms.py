@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.mapped_file import MappedFile
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
+from nht_theory.checkpoints.stored_tensor import StoredTensor
+from nht_theory.checkpoints.summation import sums_of_squares
 from nht_theory.checkpoints.ties import stored_copies
 from nht_theory.checkpoints.weight_sets import LIVE
 
@@ -103,17 +109,12 @@ def squared_norms(
         >>> norms["fc.weight"], norms.total
         (24.0, 24.0)
     """
-    values: dict[str, float] = {}
-    shapes: dict[str, Shape] = {}
-    not_finite: dict[str, int] = {}
     with open_checkpoint(Path(file), weights) as contents:
-        for tensor in contents.parameters:
-            value, bad = tensor.squared_norm(exact=exact, read=read)
-            values[tensor.name] = value
-            shapes[tensor.name] = tensor.shape
-            if bad:
-                not_finite[tensor.name] = bad
+        measured = _measured(contents.parameters, exact, read)
+        values = {name: value for name, (value, _) in measured.items()}
         copies = stored_copies(contents.parameters, values)
+    shapes = {tensor.name: tensor.shape for tensor in contents.parameters}
+    not_finite = {name: bad for name, (_, bad) in measured.items() if bad}
     notes = [
         f"{name} holds the same bytes as {other}: taken as tied and stored twice, counted once"
         for name, other in copies.items()
@@ -134,3 +135,39 @@ def squared_norms(
         left_out=contents.left_out,
         notes=(*contents.notes, *notes),
     )
+
+
+def _measured(
+    tensors: Sequence[StoredTensor], exact: bool, read: Callable[[int], None] | None
+) -> dict[str, tuple[float, int]]:
+    """Name -> sum of squares and number of elements that are not finite, in the given order."""
+    measured = {tensor.name: (0.0, 0) for tensor in tensors}
+    owners: list[str] = []
+    windows: list[NDArray[np.float32]] = []
+    files: list[MappedFile] = []
+    for tensor in tensors:
+        views = tensor.float32_windows()
+        if views is None:
+            measured[tensor.name] = tensor.squared_norm(exact=exact, read=read)
+        for file, window in views or ():
+            owners.append(tensor.name)
+            windows.append(window)
+            files.append(file)
+    done = 0
+
+    def report(count: int) -> None:
+        nonlocal done
+        for window in windows[done:count]:
+            if read is not None:
+                read(window.nbytes)
+        done = max(done, count)
+
+    def before(index: int) -> None:
+        report(index)
+        files[index].touching(windows[index].nbytes)
+
+    found = sums_of_squares(windows, before, exact=exact)
+    report(len(windows))
+    for name, (value, bad) in zip(owners, found, strict=True):
+        measured[name] = measured[name][0] + value, measured[name][1] + bad
+    return measured

@@ -39,6 +39,9 @@ class QuantizedTensor(StoredTensor):
     scale: NDArray[np.float64] = field(default_factory=lambda: np.ones(()))
     zero_point: NDArray[np.float64] = field(default_factory=lambda: np.zeros(()))
 
+    def float32_windows(self) -> None:
+        """None: what is stored is not what it stands for."""
+
     def squared_norm(
         self, *, exact: bool = False, read: Callable[[int], None] | None = None
     ) -> tuple[float, int]:

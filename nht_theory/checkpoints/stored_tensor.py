@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from nht_theory.checkpoints.elements import Element, as_numbers
 from nht_theory.checkpoints.mapped_file import MappedFile
-from nht_theory.checkpoints.summation import sum_of_squares
+from nht_theory.checkpoints.summation import WINDOW, sum_of_squares
 from nht_theory.errors import InputError, UnsafeFileError
 
 Shape = tuple[int, ...]
 
-WINDOW_BYTES = 1 << 24
+WINDOW_BYTES = 4 * WINDOW
 """Bytes of a file touched before they are given back."""
 _VIEWED = ("float32", "float64")
 _CONVERTED_BYTES = 1 << 18
@@ -79,6 +79,28 @@ class StoredTensor:
     def nbytes(self) -> int:
         """Bytes of its elements."""
         return self.size * self.element.itemsize
+
+    def float32_windows(self) -> list[tuple[MappedFile, NDArray[np.float32]]] | None:
+        """Views of the file that hold the elements, none of them read yet.
+
+        Returns:
+            One-dimensional views with the file that each looks at; None where the elements must
+            be converted, lie with gaps or count more than once.
+        """
+        if self.element.name != "float32":
+            return None
+        windows: list[tuple[MappedFile, NDArray[np.float32]]] = []
+        for piece in self.pieces:
+            repeats, shape, strides = _without_repeats(piece)
+            if repeats > 1 or not (strides is None or _is_dense(shape, strides)):
+                return None
+            raw = piece.file.bytes_at(piece.offset, prod(shape) * self.element.itemsize)
+            values = raw.view(np.float32)
+            windows += [
+                (piece.file, values[start : start + WINDOW])
+                for start in range(0, values.size, WINDOW)
+            ]
+        return windows
 
     def squared_norm(
         self, *, exact: bool = False, read: Callable[[int], None] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
@@ -17,10 +18,11 @@ def shared_storage(tensors: Sequence[StoredTensor]) -> dict[str, str]:
     Only formats that keep references (torch's) can show it. Views that overlap in part (the
     slices of one flat buffer do not overlap) are separate parameters.
     """
+    views = Counter(tensor.storage for tensor in tensors)
     first: dict[object, str] = {}
     ties: dict[str, str] = {}
     for tensor in tensors:
-        if tensor.storage is None or tensor.size == 0:
+        if tensor.storage is None or views[tensor.storage] == 1 or tensor.size == 0:
             continue
         extents = tuple((id(p.file), *p.extent(tensor.element)) for p in tensor.pieces)
         key = (tensor.element.name, tensor.size, extents)

@@ -83,10 +83,12 @@ def _count(value: Any) -> bool:
 
 
 def _counts(values: Any) -> tuple[int, ...]:
-    few = isinstance(values, (list, tuple)) and len(values) <= limits.DIMENSIONS
-    if few and all(map(_count, values)):
-        return tuple(values)
-    raise ValueError("a shape that is none")
+    if not isinstance(values, (list, tuple)) or len(values) > limits.DIMENSIONS:
+        raise ValueError("a shape that is none")
+    for value in values:
+        if not _count(value):
+            raise ValueError("a shape that is none")
+    return tuple(values)
 
 
 def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> Any:

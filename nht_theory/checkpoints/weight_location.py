@@ -83,12 +83,16 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
     if isinstance(root, _LEAVES):
         return Located({"tensor": root}, (), ("the file holds one tensor without a name",))
     found = list(_leaves(root, source))
-    _refuse_whole_object(root, found, source)
+    folders = {f.path[:-1] for f in found}
+    of_optimizer = {folder for folder in folders if any(map(_OPTIMIZER.match, folder))}
+    of_averages = {folder for folder in folders if any(map(_EMA.match, folder))}
     free = [f for f in found if not f.inside]
-    optimizer = [f for f in free if any(_OPTIMIZER.match(part) for part in f.path[:-1])]
-    rest = [f for f in free if not any(_OPTIMIZER.match(part) for part in f.path[:-1])]
-    averaged = [f for f in rest if any(_EMA.match(part) for part in f.path[:-1])]
-    live = [f for f in rest if not any(_EMA.match(part) for part in f.path[:-1])]
+    optimizer = [f for f in free if f.path[:-1] in of_optimizer]
+    rest = [f for f in free if f.path[:-1] not in of_optimizer]
+    if isinstance(root, OpaqueObject) or (len(free) < len(found) and not rest):
+        raise _whole_object(root, found, source)
+    averaged = [f for f in rest if f.path[:-1] in of_averages]
+    live = [f for f in rest if f.path[:-1] not in of_averages]
     notes: list[str] = []
     if weights not in (LIVE, EMA):
         wanted = tuple(weights.split("."))
@@ -117,9 +121,7 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
         )
     if prefix:
         notes.insert(0, f"weights found under {'.'.join(prefix)}")
-    taken = {(*prefix, name) for name in leaves} | {
-        (*prefix, *f.path[len(prefix) :]) for f in live if f.path[: len(prefix)] == prefix
-    }
+    taken = {f.path for f in live if f.path[: len(prefix)] == prefix}
     left_out = _left_out(root, found, taken, optimizer, averaged, prefix)
     return Located(leaves, left_out, tuple(notes))
 
@@ -163,17 +165,15 @@ def _key_text(key: Any) -> str:
     return "(an object)" if isinstance(key, OpaqueKey) else str(key)[:80]
 
 
-def _refuse_whole_object(root: Any, found: list[_Found], source: object) -> None:
+def _whole_object(root: Any, found: list[_Found], source: object) -> InputError:
     """A pickled model has its weights inside an object, and no state dictionary."""
-    inside = [f for f in found if f.inside]
-    outside = [f for f in found if not f.inside and not any(map(_OPTIMIZER.match, f.path[:-1]))]
-    if isinstance(root, OpaqueObject) or (inside and not outside):
-        name = inside[0].inside if inside else str(getattr(root, "symbol", None) or "an object")
-        raise InputError(
-            f"a whole {name} object was pickled, not its weights; its class is not imported",
-            source=source,
-            remedy="where the class is defined, load it and torch.save(model.state_dict(), path)",
-        )
+    inside = next((f.inside for f in found if f.inside), None)
+    name = inside or str(getattr(root, "symbol", None) or "an object")
+    return InputError(
+        f"a whole {name} object was pickled, not its weights; its class is not imported",
+        source=source,
+        remedy="where the class is defined, load it and torch.save(model.state_dict(), path)",
+    )
 
 
 def _descend(live: list[_Found]) -> tuple[Path, dict[str, Leaf]]:
@@ -218,6 +218,8 @@ def _left_out(
     prefix: Path,
 ) -> tuple[LeftOut, ...]:
     """One entry for each key beside the weights, on every level down to them."""
+    if not prefix and len(taken) == len(found) == len(_children(root) or ()):
+        return ()  # a bare state dictionary
     entries: list[LeftOut] = []
     optimizer_paths = {f.path for f in optimizer}
     averaged_paths = {f.path for f in averaged}
