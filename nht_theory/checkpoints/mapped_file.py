@@ -25,7 +25,8 @@ class MappedFile:
     few.
 
     Raises:
-        InputError: absent, unreadable or empty.
+        InputError: absent, unreadable or empty; on leaving its context, that the file was written
+            to meanwhile.
         UnsafeFileError: a directory, pipe, device or socket.
     """
 
@@ -70,10 +71,15 @@ class MappedFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._map is not None:
+        if self._map is None:
+            return
+        # The map itself goes with the last array that looks at it.
+        self._map = None
+        try:
+            if kind is None:
+                self._check_unchanged()
+        finally:
             os.close(self._descriptor)
-            # The map itself goes with the last array that looks at it.
-            self._map = None
 
     def bytes_at(self, offset: int, count: int) -> NDArray[np.uint8]:
         """A view of ``count`` bytes from ``offset``, uint8, shape [count].
@@ -109,21 +115,25 @@ class MappedFile:
         back to the page cache (what was read before must no longer be looked at).
 
         Raises:
-            InputError: the file changed since it was opened. Touching what a shrunken file has
-                lost would end the process, so this is asked before every window.
+            InputError: the file has shrunk since it was opened. Touching what it has lost would
+                end the process, so this is asked before every window; any other change is seen
+                when the file is closed.
         """
-        self.check_unchanged()
+        if os.lseek(self._descriptor, 0, os.SEEK_END) < self.size:
+            raise self._changed()
         self._touched += count
         if self._touched > _HELD_BYTES and self._map is not None and _DONT_NEED is not None:
             self._map.madvise(_DONT_NEED)
             self._touched = count
 
-    def check_unchanged(self) -> None:
-        """Raise InputError if the file was written to since it was opened."""
+    def _check_unchanged(self) -> None:
         status = os.fstat(self._descriptor)
         if (status.st_size, status.st_mtime_ns) != self._stamp:
-            raise InputError(
-                "the file changed while it was read",
-                source=self.path,
-                remedy="wait until it is written, then read it again",
-            )
+            raise self._changed()
+
+    def _changed(self) -> InputError:
+        return InputError(
+            "the file changed while it was read",
+            source=self.path,
+            remedy="wait until it is written, then read it again",
+        )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from nht_theory.checkpoints.collection import collection_put_off
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.mapped_file import MappedFile
@@ -109,7 +110,7 @@ def squared_norms(
         >>> norms["fc.weight"], norms.total
         (24.0, 24.0)
     """
-    with open_checkpoint(Path(file), weights) as contents:
+    with collection_put_off(), open_checkpoint(Path(file), weights) as contents:
         measured = _measured(contents.parameters, exact, read)
         values = {name: value for name, (value, _) in measured.items()}
         copies = stored_copies(contents.parameters, values)
@@ -155,19 +156,16 @@ def _measured(
             files.append(file)
     done = 0
 
-    def report(count: int) -> None:
-        nonlocal done
-        for window in windows[done:count]:
-            if read is not None:
-                read(window.nbytes)
-        done = max(done, count)
-
     def before(index: int) -> None:
-        report(index)
-        files[index].touching(windows[index].nbytes)
+        nonlocal done
+        if read is not None and index > done:
+            read(sum(window.nbytes for window in windows[done:index]))
+            done = index
+        if index < len(windows):
+            files[index].touching(windows[index].nbytes)
 
     found = sums_of_squares(windows, before, exact=exact)
-    report(len(windows))
+    before(len(windows))
     for name, (value, bad) in zip(owners, found, strict=True):
         measured[name] = measured[name][0] + value, measured[name][1] + bad
     return measured

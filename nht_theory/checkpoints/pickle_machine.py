@@ -11,19 +11,18 @@ Instruction set: ``pickletools`` of the Python standard library, protocols 0 to 
 
 from __future__ import annotations
 
-import gc
 import struct
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from nht_theory.checkpoints import limits
+from nht_theory.checkpoints.collection import collection_put_off
 from nht_theory.checkpoints.pickle_operands import OperandReader
 from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 from nht_theory.errors import InputError, UnsafeFileError
 
 _STOP, _BINPUT, _BINGET, _BININT1, _MARK = b".qhK("
 _TEXT, _BININT2, _TUPLE, _REDUCE, _TUPLE_2, _FALSE = b"XMtR\x86\x89"
-
 
 Reduce = Callable[[Symbol, tuple[Any, ...]], Any]
 """Value of a known call, or NotImplemented."""
@@ -66,14 +65,8 @@ class PickleMachine(OperandReader):
             InputError: the bytes are no complete pickle.
             UnsafeFileError: it is longer than any checkpoint needs, or ``check`` refused it.
         """
-        # Nothing here becomes garbage, and looking for it would take nine tenths of the time.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        with collection_put_off():  # it would take nine tenths of the time
             return self._interpret()
-        finally:
-            if collecting:
-                gc.enable()
 
     def _interpret(self) -> tuple[Any, int]:  # noqa: PLR0912 (a call for each instruction is slow)
         handlers, data, stack = self._HANDLERS, self._data, self._stack
@@ -282,7 +275,6 @@ class PickleMachine(OperandReader):
         0x96: lambda m: m._bytes(m._number(8)),
         ord("]"): lambda m: m._stack.append([]),
         ord("}"): lambda m: m._stack.append({}),
-        ord(")"): lambda m: m._stack.append(()),
         0x8F: lambda m: m._stack.append([]),  # a set is kept as a list: nothing is hashed
         ord("l"): lambda m: m._stack.append(m._pop_mark()),
         ord("d"): _dict,
@@ -294,6 +286,8 @@ class PickleMachine(OperandReader):
         0x91: lambda m: m._stack.append(m._pop_mark()),
         ord("s"): _set_item,
         ord("u"): lambda m: m._set_items(m._pop_mark()),
+        ord("Q"): lambda m: m._stack.append(m._persistent(m._stack.pop())),
+        ord(")"): lambda m: m._stack.append(()),
         ord("c"): _global_line,
         0x93: _stack_global,
         0x81: _reduce_call,
@@ -305,7 +299,6 @@ class PickleMachine(OperandReader):
         0x83: lambda m: m._extension(2),
         0x84: lambda m: m._extension(4),
         ord("P"): lambda m: m._stack.append(m._persistent(m._line())),
-        ord("Q"): lambda m: m._stack.append(m._persistent(m._stack.pop())),
         ord("p"): lambda m: m._put(m._bounded_int(m._line())),
         ord("r"): lambda m: m._put(m._number(4)),
         0x94: _memoize,

@@ -95,7 +95,7 @@ def _unannounced(index: int) -> None:
 def _summed_together(
     windows: Sequence[Real], indices: range, before: Callable[[int], None], exact: bool
 ) -> list[tuple[float, int]]:
-    quick = [index for index in indices if _is_quick(windows[index], exact)]
+    quick = dict.fromkeys(index for index in indices if _is_quick(windows[index], exact))
     rows = _Float32Rows([windows[index] for index in quick])
     found: dict[int, tuple[float, int]] = {}
     for index in indices:
@@ -138,11 +138,12 @@ def _in_float32(window: Real) -> float:
     rows, step, sample, rest = _Rows.of(window)
     sums = np.vecdot(rows, rows)
     total = float(np.add.reduce(sums, dtype=np.float64))
-    checked = float(np.add.reduce(np.vecdot(sample, sample, dtype=np.float64)))
+    wide, wide_rest = sample.astype(np.float64), rest.astype(np.float64)
+    checked = float(np.add.reduce(np.vecdot(wide, wide)))
     sampled = float(np.add.reduce(sums[::step], dtype=np.float64))
     if not _agrees(total, float(np.maximum.reduce(sums)), sampled, checked):
         return math.nan
-    return total + float(np.vecdot(rest, rest, dtype=np.float64))
+    return total + float(np.dot(wide_rest, wide_rest))
 
 
 def _agrees(total: Any, largest: Any, sampled: Any, checked: Any) -> Any:
@@ -172,9 +173,11 @@ class _Float32Rows:
         self._read += 1
         rows, _, sample, rest = self._windows[at]
         np.vecdot(rows, rows, out=self._sums.parts[at])
-        np.vecdot(sample, sample, out=self._checked.parts[at], dtype=np.float64)
+        wide = sample.astype(np.float64)
+        np.vecdot(wide, wide, out=self._checked.parts[at])
         if rest.size:
-            self._rests[at] = np.vecdot(rest, rest, dtype=np.float64)
+            wide = rest.astype(np.float64)
+            self._rests[at] = np.dot(wide, wide)
 
     def verified(self) -> list[float]:
         """The sum of each window; NaN or infinity where float32 is not good enough."""

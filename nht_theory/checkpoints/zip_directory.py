@@ -17,8 +17,10 @@ LOCAL_SIGNATURE = b"PK\x03\x04"
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR_64 = struct.Struct("<4sLQL")
-_CENTRAL = struct.Struct("<4s6H3L5H2L")
-_LOCAL = struct.Struct("<4s5H3L2H")
+_CENTRAL = struct.Struct("<4s4x2H8x2L3H8xL")
+"""Signature, flags, method, packed size, size, lengths of name, extra field and comment, offset."""
+_LOCAL_BYTES, _LOCAL_LENGTHS = 30, struct.Struct("<26x2H")
+"""Of a member's own header; the lengths of its name and extra field."""
 _LONGEST_COMMENT = 65_535
 _NONE_32, _NONE_16 = 0xFFFFFFFF, 0xFFFF
 _DAMAGED = "the disk may have been full while it was saved; save or copy it again"
@@ -108,16 +110,25 @@ class ZipRegion:
             raise InputError(
                 "the zip directory is cut", source=self.file.path, remedy=_DAMAGED
             ) from error
-        signature, _, _, flags, method, _, _, _, packed, size, name_length, extra_length = fields[
-            :12
-        ]
-        comment_length, offset = fields[12], fields[-1]
+        (
+            signature,
+            flags,
+            method,
+            packed,
+            size,
+            name_length,
+            extra_length,
+            comment_length,
+            offset,
+        ) = fields
         if signature != b"PK\x01\x02":
             raise InputError("the zip directory is damaged", source=self.file.path, remedy=_DAMAGED)
         start = place + _CENTRAL.size
-        name = directory[start : start + name_length].decode("utf-8", "replace")
-        extra = directory[start + name_length : start + name_length + extra_length]
-        size, packed, offset = _zip64_values(extra, size, packed, offset)
+        stored_name = directory[start : start + name_length]
+        name = stored_name.decode("utf-8", "replace")
+        if _NONE_32 in (size, packed, offset):
+            extra = directory[start + name_length : start + name_length + extra_length]
+            size, packed, offset = _zip64_values(extra, size, packed, offset)
         if method != 0 or packed != size:
             raise UnsafeFileError(
                 f"member {name[:200]} is compressed ({packed} bytes for {size}): torch never does",
@@ -126,16 +137,16 @@ class ZipRegion:
             )
         if flags & 1:
             raise UnsafeFileError(f"member {name[:200]} is encrypted", source=self.file.path)
-        header = self.at(offset, _LOCAL.size + name_length)
-        local = _LOCAL.unpack_from(header)
-        own_name = header[_LOCAL.size :].decode("utf-8", "replace")
-        if local[0] != LOCAL_SIGNATURE or local[-2] != name_length or own_name != name:
+        header = self.at(offset, _LOCAL_BYTES + name_length)
+        own_length, own_extra = _LOCAL_LENGTHS.unpack_from(header)
+        called_so = own_length == name_length and header[_LOCAL_BYTES:] == stored_name
+        if not (called_so and header.startswith(LOCAL_SIGNATURE)):
             raise UnsafeFileError(
                 f"member {name[:200]} is called otherwise in its own header",
                 source=self.file.path,
                 remedy=_DAMAGED,
             )
-        begin = offset + _LOCAL.size + local[-2] + local[-1]
+        begin = offset + _LOCAL_BYTES + own_length + own_extra
         if begin + size > self.length:
             raise InputError(
                 f"member {name[:200]} ends at byte {begin + size} of {self.length}",

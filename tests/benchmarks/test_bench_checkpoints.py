@@ -139,11 +139,21 @@ def compare(rounds: int) -> None:
                 f"{way:30s} best {best[way]:6.2f} GB/s  median "
                 f"{gigabytes / statistics.median(taken):6.2f} GB/s"
             )
-        bare = best["bare float32 dot product"]
+        bare = "bare float32 dot product"
         for form in ("(.safetensors)", "(.pt)"):
-            ours = next(best[w] for w in best if w.startswith("squared") and form in w)
-            theirs = next(best[w] for w in best if w.startswith("plain") and form in w)
-            print(f"{form:15s} {ours / theirs:5.2f} x plain, {100 * ours / bare:5.1f} % of bare")
+            ours = next(w for w in ways if w.startswith("squared") and form in w)
+            theirs = next(w for w in ways if w.startswith("plain") and form in w)
+            print(
+                f"{form:15s} {best[ours] / best[theirs]:5.2f} x plain, "
+                f"{100 * best[ours] / best[bare]:5.1f} % of bare by the best round; "
+                f"{_paired(seconds[theirs], seconds[ours]):5.2f} x plain, "
+                f"{100 * _paired(seconds[bare], seconds[ours]):5.1f} % of bare in the median round"
+            )
+
+
+def _paired(slower: list[float], faster: list[float]) -> float:
+    """Median over the rounds of how many times faster one way was than the other."""
+    return statistics.median(a / b for a, b in zip(slower, faster, strict=True))
 
 
 if __name__ == "__main__":
