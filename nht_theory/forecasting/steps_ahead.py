@@ -42,13 +42,18 @@ class StepsAhead:
             >>> StepsAhead.of(np.array([3.0, np.inf, 1.0])).median
             3.0
         """
-        ordered = np.sort(values, axis=None)
+        return cls._thinned(np.sort(values, axis=None))
+
+    @classmethod
+    def _thinned(cls, ordered: Array) -> StepsAhead:
         places = np.minimum((PROBABILITIES * ordered.size).astype(np.int64), ordered.size - 1)
         return cls(ordered[places])
 
     def __add__(self, other: StepsAhead) -> StepsAhead:
         """Distribution of the sum of two independent waiting times."""
-        return StepsAhead.of(self.values[:, None] + other.values[None, :])
+        sums = np.add.outer(self.values, other.values).ravel()
+        sums.sort()
+        return StepsAhead._thinned(sums)
 
     def beyond(self, elapsed: float) -> StepsAhead | None:
         """Steps left when ``elapsed`` have passed without the event; None if all lie before.
