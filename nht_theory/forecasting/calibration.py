@@ -13,7 +13,7 @@ from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import decay_form_of, pure_decay_rate
 from nht_theory.estimators.norms import usable
 from nht_theory.estimators.results import Crossing
-from nht_theory.estimators.transitions import generalization, memorization
+from nht_theory.estimators.transitions import collapse_step, generalization, memorization
 from nht_theory.forecasting.crossing_time import crossing_time
 from nht_theory.runs import columns
 from nht_theory.runs.run import Hyperparameters, Run
@@ -215,5 +215,17 @@ def squared_norm_at(run: Run, time: float | None) -> float | None:
 def observe_all(
     runs: Iterable[Run], thresholds: Thresholds = DEFAULT_THRESHOLDS
 ) -> tuple[Observation, ...]:
-    """:func:`observe` of each run."""
-    return tuple(observe(run, thresholds) for run in runs)
+    """:func:`observe` of each run, up to where it lost what it had memorised, if it did.
+
+    Example:
+        >>> accuracy = {"train_accuracy": np.array([0.0, 1.0, 1.0, 0.1, 0.1])}
+        >>> lost = Run("lost", None, np.arange(0, 50, 10), accuracy)
+        >>> observe_all([lost])[0].run.steps
+        array([ 0, 10, 20])
+    """
+    return tuple(observe(_before_collapse(run, thresholds), thresholds) for run in runs)
+
+
+def _before_collapse(run: Run, thresholds: Thresholds) -> Run:
+    collapse = collapse_step(run, memorization(run, thresholds))
+    return run if collapse is None else run.until(collapse - 1)
