@@ -31,6 +31,10 @@ class InputError(NhtError):
     """A file, a key or an argument is missing, malformed or contradictory."""
 
 
+class UnmatchedOptionError(InputError):
+    """A column map or a pattern of names fits none of the logs that were read."""
+
+
 class DomainError(NhtError, ValueError):
     """A number lies outside the domain on which a formula or an estimator is defined."""
 

@@ -16,11 +16,12 @@ from nht_theory.cli.forecast_text import (
     print_score,
 )
 from nht_theory.cli.output import console, print_json, progress, to_jsonable
-from nht_theory.cli.reading import read_study
-from nht_theory.cli.study_options import Settings, read_options
+from nht_theory.cli.reading import read_studies, read_study
+from nht_theory.cli.study_options import ColumnMap, Pattern, Settings, read_options
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_known
+from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -64,13 +65,18 @@ def forecast(
             "how often such advice is right.",
         ),
     ] = False,
+    column_map: ColumnMap = None,
+    pattern: Pattern = None,
     setting: Settings = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """When a run will generalise, from what is known now."""
-    stated = read_options(None, None, setting, exact=False, weights=None)
+    """When a run will generalise, from what is known now.
+
+    --map and --pattern hold for RUN and for the earlier runs, --set for RUN alone.
+    """
+    options = read_options(column_map, pattern, setting, exact=False, weights=None)
     if score is not None:
-        _score(score, earlier, advice=advice, json=json)
+        _score(score, earlier, replace(options, hyperparameters={}), advice=advice, json=json)
         return
     if run is None or earlier is None:
         raise InputError(
@@ -79,16 +85,13 @@ def forecast(
             "nht forecast --score STUDY",
         )
     if follow:
-        if setting:
-            raise InputError(
-                "--set is not taken with --follow", remedy="write it in the run's own settings"
-            )
-        _follow(run, read_study(earlier, quiet=json), every, json=json)
+        of_earlier = replace(options, hyperparameters={})
+        _follow(run, read_study(earlier, of_earlier, quiet=json), options, every, json=json)
         return
-    found = read_study(run, stated, quiet=json).runs
+    chosen, calibration = read_studies(run, earlier, options, quiet=json)
+    found = chosen.runs
     if not found:
         raise InputError("no run found", source=run, remedy="give a run directory or a log")
-    calibration = read_study(earlier, quiet=json)
     if advice:
         _advise(found, calibration, at, json=json)
     else:
@@ -103,18 +106,20 @@ def _show(made: list[Forecast], *, json: bool) -> None:
         print(describe(one))
 
 
-def _follow(run: Path, calibration: Study, every: float, *, json: bool) -> None:
+def _follow(
+    run: Path, calibration: Study, options: ReadOptions, every: float, *, json: bool
+) -> None:
     import json as encoding
 
     from nht_theory.cli import follow
 
-    out = console()
+    out, leniently = console(), replace(options, must_match=False)
     if out.is_terminal and not json:
         from nht_theory.cli.follow_panel import show_panel
 
-        show_panel(follow.watch(run, calibration, every=every), out, str(run))
+        show_panel(follow.watch(run, calibration, leniently, every=every), out, str(run))
         return
-    for made in follow.follow(run, calibration, every=every):
+    for made in follow.follow(run, calibration, leniently, every=every):
         print(encoding.dumps(to_jsonable(made)) if json else one_line(made), flush=True)
 
 
@@ -130,11 +135,15 @@ def _advise(found: Sequence[Run], calibration: Study, at: int | None, *, json: b
         print(describe_advice(one))
 
 
-def _score(study: Path, earlier: Path | None, *, advice: bool, json: bool) -> None:
+def _score(
+    study: Path, earlier: Path | None, options: ReadOptions, *, advice: bool, json: bool
+) -> None:
     from nht_theory.forecasting.score_study import score_study
 
-    runs = read_study(study, quiet=json)
-    learn = None if earlier is None else read_study(earlier, quiet=json)
+    if earlier is None:
+        runs, learn = read_study(study, options, quiet=json), None
+    else:
+        runs, learn = read_studies(study, earlier, options, quiet=json)
     with progress() as say:
         scored = score_study(runs, learn, progress=say)
     if advice:

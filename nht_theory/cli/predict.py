@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nht_theory.cli.output import print_json
+from nht_theory.cli.study_options import ColumnMap, Pattern, read_options
 from nht_theory.conventions import DecayForm, OptimizerKind, ScheduleKind
 from nht_theory.dynamics import OptimizerDynamics, schedule_from_name
 from nht_theory.errors import InputError
@@ -38,6 +39,8 @@ def predict(
     pilot_directory: Annotated[
         Path, typer.Option(help="With --pilot: where the short runs are kept.")
     ] = Path("pilot-runs"),
+    column_map: ColumnMap = None,
+    pattern: Pattern = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", help="With --from: another setting, NAME=VALUE (repeatable)."),
@@ -85,7 +88,8 @@ def predict(
             parameter_count=parameters,
             extra={"warmup_steps": warmup} if warmup else {},
         )
-        predict_from_runs(chosen, setting or [], earlier, json=json)
+        options = read_options(column_map, pattern, None, exact=False, weights=None)
+        predict_from_runs(chosen, setting or [], earlier, options, json=json)
         return
     if v_sc is None or v_st is None:
         raise InputError(

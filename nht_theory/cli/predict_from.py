@@ -11,6 +11,7 @@ from nht_theory.cli.output import print_json
 from nht_theory.cli.reading import read_study
 from nht_theory.errors import InputError
 from nht_theory.forecasting.plan import TrainingPlan, plan_training
+from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.run import Hyperparameters
 
 _FIELDS = {entry.name for entry in fields(Hyperparameters)} - {"extra"}
@@ -18,10 +19,16 @@ _NUMERIC_FIELDS = _FIELDS - {"optimizer", "decay_form", "schedule", "task"}
 
 
 def predict_from_runs(
-    chosen: Hyperparameters, settings: Sequence[str], earlier: Path, *, json: bool
+    chosen: Hyperparameters,
+    settings: Sequence[str],
+    earlier: Path,
+    options: ReadOptions,
+    *,
+    json: bool,
 ) -> None:
     """Print the plan for a run that has not begun."""
-    plan = plan_training(with_settings(chosen, settings), read_study(earlier, quiet=json))
+    study = read_study(earlier, options, quiet=json)
+    plan = plan_training(with_settings(chosen, settings), study)
     if json:
         print_json(plan)
     else:

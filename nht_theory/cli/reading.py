@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nht_theory.cli.output import console
+from nht_theory.errors import UnmatchedOptionError
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.study import Study
@@ -55,6 +57,26 @@ def read_study(
             )
 
         return load_study(path, options, of_logs=of_logs, of_checkpoints=of_checkpoints)
+
+
+def read_studies(
+    path: Path, earlier: Path, options: ReadOptions, *, quiet: bool = False
+) -> tuple[Study, Study]:
+    """Runs and earlier runs: a column map or a pattern must fit the logs of one of them.
+
+    Settings that the options state are those of the first.
+
+    Raises:
+        InputError: as load_study.
+    """
+    of_earlier = replace(options, hyperparameters={})
+    leniently = replace(options, must_match=False)
+    try:
+        runs = read_study(path, options, quiet=quiet)
+        of_earlier = replace(of_earlier, must_match=False)
+    except UnmatchedOptionError:
+        runs = read_study(path, leniently, quiet=quiet)
+    return runs, read_study(earlier, of_earlier, quiet=quiet)
 
 
 def amount_of(now: Progress) -> str:

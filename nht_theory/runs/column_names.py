@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nht_theory.conventions import NormKind
-from nht_theory.errors import InputError
+from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.runs import columns
 
 NORM = "norm"
@@ -181,12 +181,12 @@ def check_map_was_used(column_map: Mapping[str, str], seen: Iterable[str]) -> No
     """Refuse a column map whose right sides are in no log that was read.
 
     Raises:
-        InputError: with the nearest column that exists.
+        UnmatchedOptionError: with the nearest column that exists.
     """
     seen = sorted(set(seen))
     for ours, theirs in column_map.items():
         if theirs not in seen:
-            raise InputError(
+            raise UnmatchedOptionError(
                 f"no log has a column {theirs!r} (mapped to {ours})",
                 source="--map",
                 remedy=_nearest(theirs, seen),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.progress import Report
 from nht_theory.conventions import NormKind
-from nht_theory.errors import InputError
+from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.runs import column_names, columns, from_checkpoints, settings
 from nht_theory.runs.in_order import map_in_order, processes
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
@@ -61,6 +61,7 @@ def load_study(
     Raises:
         InputError: there is nothing to read (with what was found instead), the only file there is
             is broken, or the column map names what does not exist.
+        UnmatchedOptionError: the column map or the pattern fits no log.
 
     Example:
         >>> import tempfile
@@ -77,10 +78,10 @@ def load_study(
     read, failures = _read_all(found, options, of_logs, of_checkpoints)
     if not read:
         raise _nothing(found, failures)
-    column_names.check_map_was_used(
-        options.column_map, (name for item in read for name in item.names)
-    )
-    _check_pattern(read, options)
+    if options.must_match:
+        seen = (name for item in read for name in item.names)
+        column_names.check_map_was_used(options.column_map, seen)
+        _check_pattern(read, options)
     records = tuple(item.run for item in read)
     left_out = [*found.left_out, *failures, *(part for item in read for part in item.left_out)]
     with_trajectory = [record for record in records if len(record)]
@@ -294,7 +295,7 @@ _FORMATS = "give a run directory, a log (CSV, JSONL ...), checkpoints, or a dire
 def _check_pattern(read: Iterable[ReadRun], options: ReadOptions) -> None:
     names = [item.run.name for item in read if not item.matches_pattern]
     if options.pattern is not None and len(names) == len(list(read)):
-        raise InputError(
+        raise UnmatchedOptionError(
             f"no run's name matches {options.pattern!r}",
             source="--pattern",
             remedy=f"the first is {names[0]!r}",

@@ -23,6 +23,7 @@ class ReadOptions:
         merge_repeats: whether repeated records of one run are counted once.
         exact: sum the weights of checkpoints in float64 throughout.
         weights: which weights of a checkpoint count: ``live``, ``ema``, or the key of the set.
+        must_match: whether a column map or a pattern that fits no log is an error.
         workers: processes that read; None for one a core when there are many files. The result
             does not depend on it.
 
@@ -37,6 +38,7 @@ class ReadOptions:
     merge_repeats: bool = True
     exact: bool = False
     weights: str = LIVE
+    must_match: bool = True
     workers: int | None = None
 
 

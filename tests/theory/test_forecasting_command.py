@@ -13,6 +13,7 @@ import pytest
 
 from nht_theory import cli
 from nht_theory.cli.follow import follow
+from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Basis, Stage
 from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Hyperparameters
@@ -171,7 +172,54 @@ def test_what_a_log_does_not_tell_can_be_stated(
     assert "basis law" in capsys.readouterr().out
     assert main(order) == 0
     assert "0 earlier runs obeyed the law" in capsys.readouterr().out
-    assert main([*order, "--follow"]) == 2
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    """Logs with columns of other names, whose settings only the file names tell."""
+    for weight_decay in (0.2, 0.3, 0.4, 0.5, 0.6, 0.8):
+        place = tmp_path / "foreign" / f"lr0.001_wd{weight_decay}.csv"
+        place.parent.mkdir(exist_ok=True)
+        lines = [
+            f"{row['step']},{row['squared_norm']},{row['train_accuracy']},{row['heldout_accuracy']}"
+            for row in rows(weight_decay)
+        ]
+        place.write_text("\n".join(["when,size,fitted,right", *lines]) + "\n")
+    return tmp_path / "foreign"
+
+
+NAMES = ["when", "size", "fitted", "right"]
+COLUMNS = ["step", "squared_norm", "train_accuracy", "heldout_accuracy"]
+MAP = [f"--map={ours}={theirs}" for ours, theirs in zip(COLUMNS, NAMES, strict=True)]
+PATTERN = ["--pattern", "lr{learning_rate}_wd{weight_decay}"]
+
+
+def test_foreign_logs_are_forecast_with_a_map_and_a_pattern(
+    tmp_path: Path, foreign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = tmp_path / "lr0.001_wd0.3.csv"
+    (foreign / one.name).rename(one)
+    order = ["forecast", str(one), "--from", str(foreign), *MAP, *PATTERN]
+    assert main([*order, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["basis"] == "empirical", made["reason"]  # no optimiser is told
+    end = 300 + np.log(8) / (1.4e-3 * 0.3)
+    assert made["interval"]["low"] < end < made["interval"]["high"]
+    assert main([*order, "--follow", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["run"] == "lr0.001_wd0.3"
+    plan = ["predict", "--lr", "1e-3", "--weight-decay", "0.4", "--from", str(foreign)]
+    assert main([*plan, *MAP, *PATTERN]) == 0
+    assert main(plan) == 2
+
+
+def test_a_map_must_fit_the_run_or_the_earlier_runs(
+    tmp_path: Path, foreign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours = write(tmp_path / "ours", 0.3, state=RunState.RUNNING, upto=10)
+    order = ["forecast", str(ours), "--from", str(foreign)]
+    assert main([*order, *MAP, *PATTERN]) == 0
+    assert main([*order, *MAP, *PATTERN, "--map", "train_loss=nothing"]) == 2
+    assert "no log has a column 'nothing'" in capsys.readouterr().err
 
 
 def test_a_malformed_setting_is_refused(earlier: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,6 +253,37 @@ def test_a_live_run_is_followed_until_it_switches(tmp_path: Path, earlier: Path)
     running = [one for one in made if one.stage is Stage.RUNNING and one.interval is not None]
     assert running
     assert all(one.interval.low <= truth + 50 for one in running)
+
+
+def test_a_log_that_grows_is_followed_until_it_falls_silent(
+    tmp_path: Path, earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log has no status: it ends when nothing more is written."""
+    monkeypatch.setattr("nht_theory.cli.follow.SILENT_FOR", 1.0)
+    log = tmp_path / "live.csv"
+    log.write_text("step,train_accuracy,val_accuracy,squared_norm\n0,0,0,8000\n")
+
+    def train() -> None:
+        for step in (50, 100, 150):
+            time.sleep(0.3)
+            with log.open("a") as file:
+                file.write(f"{step},0,0,8000\n")
+
+    writer = threading.Thread(target=train)
+    writer.start()
+    made = list(follow(log, load_study(earlier), every=0.05))
+    writer.join()
+    assert [one.made_at for one in made] == [0, 50, 100, 150]
+
+
+def test_a_log_that_cannot_be_read_is_not_waited_for_without_end(
+    tmp_path: Path, earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nht_theory.cli.follow.APPEARS_WITHIN", 0.3)
+    log = tmp_path / "live.csv"
+    log.write_text("when,right\n0,0\n")
+    with pytest.raises(InputError, match="no column holds the step"):
+        list(follow(log, load_study(earlier), every=0.05))
 
 
 def test_a_forecast_survives_its_json(tmp_path: Path, earlier: Path) -> None:
