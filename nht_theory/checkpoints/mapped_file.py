@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nht_theory.errors import InputError, UnsafeFileError
 
-_HELD_BYTES = 3 << 24
+_HELD_BYTES = 7 << 24
 """Touched bytes of a file that are kept mapped before they are given back."""
 _DONT_NEED = getattr(mmap, "MADV_DONTNEED", None)
 

@@ -171,14 +171,15 @@ class Unreadable:
     reason: str
 
 
-def elements_within(tensor: TensorReference) -> bool:
+def elements_within(tensor: TensorReference, *, contiguous: bool) -> bool:
     """Whether the view stays inside its storage."""
-    if prod(tensor.shape) == 0:
+    count = prod(tensor.shape)
+    if count == 0:
         return True
-    last = 0
-    for length, stride in zip(tensor.shape, tensor.strides, strict=True):
-        last += (length - 1) * stride
-    end = (tensor.offset + last + 1) * tensor.element.itemsize
+    if not contiguous:
+        pairs = zip(tensor.shape, tensor.strides, strict=True)
+        count = 1 + sum((length - 1) * stride for length, stride in pairs)
+    end = (tensor.offset + count) * tensor.element.itemsize
     return end <= tensor.storage.size * tensor.storage.element.itemsize
 
 

@@ -94,7 +94,7 @@ def norm_trajectory(
         decayed: names of the parameters that weight decay acts on; None takes them from the
             optimiser state where it is stored, else those of two dimensions or more.
         cache: remember the norms, and use remembered ones of unchanged files.
-        workers: threads; None takes one for each core, four at most.
+        workers: threads; None takes one for each core, four at most, or one for small files.
         progress: called as reading goes on, with bytes per second and time left.
 
     Raises:

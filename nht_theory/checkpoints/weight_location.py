@@ -82,6 +82,9 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
     """
     if isinstance(root, _LEAVES):
         return Located({"tensor": root}, (), ("the file holds one tensor without a name",))
+    if weights == LIVE and _is_state_dictionary(root):
+        leaves, notes = _split_named_averages(dict(root), weights)
+        return Located(leaves, (), tuple(notes))
     found = list(_leaves(root, source))
     folders = {f.path[:-1] for f in found}
     of_optimizer = {folder for folder in folders if any(map(_OPTIMIZER.match, folder))}
@@ -93,7 +96,7 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
         raise _whole_object(root, found, source)
     averaged = [f for f in rest if f.path[:-1] in of_averages]
     live = [f for f in rest if f.path[:-1] not in of_averages]
-    notes: list[str] = []
+    notes = []
     if weights not in (LIVE, EMA):
         wanted = tuple(weights.split("."))
         live, averaged = [f for f in rest if f.path[: len(wanted)] == wanted], []
@@ -124,6 +127,15 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
     taken = {f.path for f in live if f.path[: len(prefix)] == prefix}
     left_out = _left_out(root, found, taken, optimizer, averaged, prefix)
     return Located(leaves, left_out, tuple(notes))
+
+
+def _is_state_dictionary(root: Any) -> bool:
+    """Whether the saved object is nothing but names and tensors, as most are."""
+    return (
+        isinstance(root, dict)
+        and bool(root)
+        and all(type(name) is str and type(leaf) is TensorReference for name, leaf in root.items())
+    )
 
 
 def _leaves(root: Any, source: object) -> Iterator[_Found]:
@@ -218,8 +230,6 @@ def _left_out(
     prefix: Path,
 ) -> tuple[LeftOut, ...]:
     """One entry for each key beside the weights, on every level down to them."""
-    if not prefix and len(taken) == len(found) == len(_children(root) or ()):
-        return ()  # a bare state dictionary
     entries: list[LeftOut] = []
     optimizer_paths = {f.path for f in optimizer}
     averaged_paths = {f.path for f in averaged}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from operator import attrgetter
 
 from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.mapped_file import MappedFile
@@ -158,7 +159,7 @@ class ZipRegion:
 
     def _check_overlap(self, members: dict[str, Member]) -> None:
         position, before = 0, ""
-        for member in sorted(members.values(), key=lambda m: (m.offset, m.size)):
+        for member in sorted(members.values(), key=attrgetter("offset", "size")):
             if member.size and member.offset < position:
                 raise UnsafeFileError(
                     f"members {before[:200]} and {member.name[:200]} of the zip archive overlap",

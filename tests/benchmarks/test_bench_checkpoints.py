@@ -8,14 +8,7 @@ them alike, and prints the ratios. ``plain`` loads the file and takes
 ``float(p.double().norm())**2`` of each tensor; ``bare`` is one float32 dot product over the same
 bytes, mapped and touched before; ``mapping included`` maps them anew, as a reader must.
 
-Figures of four runs of 60 rounds on a shared two-core virtual machine (AMD EPYC, numpy 2.4.6,
-torch 2.14.1), best of each, GB/s: bare 14.6-15.7, mapping included 11.6-12.7,
-``squared_norms`` 8.3-9.3 (safetensors) and 7.8-8.7 (.pt), plain way 3.7-4.6 and 1.0-2.6, with
-``exact=True`` 3.9-4.1. That is 2.0-2.3 and 3.2-7.8 times the plain way (medians: 2.1-2.4 and
-6.5-7.7), 57-62 % and 54-58 % of the bare product, 72-77 % and 66-72 % of one that maps the file.
-Peak memory above the interpreter's: 50-52 MB for files of 520 MB. One thread reads
-checkpoints of 2 MB at 3.6, 2.8, 2.7, 3.0 ms each for 10, 40, 100, 400 of them (safetensors) and at
-6.8, 6.1, 4.9, 5.0 ms (.pt), opening them twice included.
+FIGURES
 """
 
 from __future__ import annotations
