@@ -22,7 +22,8 @@ from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 from nht_theory.errors import InputError, UnsafeFileError
 
 _STOP, _BINPUT, _BINGET, _BININT1, _MARK = b".qhK("
-_TEXT, _BININT2, _TUPLE, _REDUCE, _TUPLE_2, _FALSE = b"XMtR\x86\x89"
+_TEXT, _BININT2, _BININT, _TUPLE, _REDUCE, _TUPLE_2, _FALSE = b"XMJtR\x86\x89"
+_LENGTH, _SIGNED = struct.Struct("<I").unpack_from, struct.Struct("<i").unpack_from
 
 Reduce = Callable[[Symbol, tuple[Any, ...]], Any]
 """Value of a known call, or NotImplemented."""
@@ -68,7 +69,8 @@ class PickleMachine(OperandReader):
         with collection_put_off():  # it would take nine tenths of the time
             return self._interpret()
 
-    def _interpret(self) -> tuple[Any, int]:  # noqa: PLR0912 (a call for each instruction is slow)
+    # A method for each instruction would take twice as long.
+    def _interpret(self) -> tuple[Any, int]:  # noqa: PLR0912, PLR0915
         handlers, data, stack = self._HANDLERS, self._data, self._stack
         memo, marks = self._memo, self._marks
         try:
@@ -87,7 +89,7 @@ class PickleMachine(OperandReader):
                     at += 2
                 elif code == _TEXT:
                     start = at + 5
-                    at = start + int.from_bytes(data[at + 1 : start], "little")
+                    at = start + _LENGTH(data, start - 4)[0]
                     stack.append(self._as_text(start, at))
                 elif code == _MARK:
                     marks.append(len(stack))
@@ -105,6 +107,9 @@ class PickleMachine(OperandReader):
                 elif code == _BININT2:
                     stack.append(data[at + 1] | data[at + 2] << 8)
                     at += 3
+                elif code == _BININT:
+                    stack.append(_SIGNED(data, at + 1)[0])
+                    at += 5
                 elif code == _FALSE:
                     stack.append(False)
                     at += 1
@@ -188,10 +193,8 @@ class PickleMachine(OperandReader):
         self._push(self._symbol(self._line(), self._line()))
 
     def _call(self, callee: Any, arguments: Any) -> None:
-        if isinstance(arguments, list):
-            arguments = tuple(arguments)
         if not isinstance(arguments, tuple):
-            arguments = (arguments,)
+            arguments = tuple(arguments) if isinstance(arguments, list) else (arguments,)
         if isinstance(callee, Symbol):
             value = self._reduce(callee, arguments)
             self._push(OpaqueObject(callee, arguments) if value is NotImplemented else value)
@@ -257,7 +260,6 @@ class PickleMachine(OperandReader):
         ord("F"): OperandReader._float_line,
         ord("G"): lambda m: m._stack.append(struct.unpack(">d", m._take(8))[0]),
         ord("I"): OperandReader._int_line,
-        ord("J"): lambda m: m._integer(4),
         ord("L"): OperandReader._long_line,
         0x8A: lambda m: m._integer(m._number(1)),
         0x8B: lambda m: m._integer(m._number(4)),

@@ -97,8 +97,8 @@ def _counts(values: Any) -> tuple[int, ...]:
 def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> Any:
     if isinstance(storage, OpaqueObject):
         # A typed storage wrapped around an untyped one.
-        storage = next((a for a in storage.arguments if isinstance(a, StorageReference)), storage)
-    if not isinstance(storage, StorageReference) or not _count(offset):
+        storage = next((a for a in storage.arguments if type(a) is StorageReference), storage)
+    if type(storage) is not StorageReference or not _count(offset):
         raise ValueError("a tensor without storage")
     shape, strides = _counts(shape), _counts(strides)
     if len(shape) != len(strides):
