@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from nht_theory.errors import InputError, UnsafeFileError
 
 _HELD_BYTES = 7 << 24
-"""Touched bytes of a file that are kept mapped before they are given back."""
+"""Touched bytes of a file that are kept mapped before they are given back: 117 MB, of the 150 that
+reading one file may take."""
 _DONT_NEED = getattr(mmap, "MADV_DONTNEED", None)
 
 

@@ -156,16 +156,18 @@ def _measured(
             files.append(file)
     done = 0
 
-    def before(index: int) -> None:
+    def report(count: int) -> None:
         nonlocal done
-        if read is not None and index > done:
-            read(sum(window.nbytes for window in windows[done:index]))
-            done = index
-        if index < len(windows):
-            files[index].touching(windows[index].nbytes)
+        if read is not None and count > done:
+            read(sum(window.nbytes for window in windows[done:count]))
+            done = count
+
+    def before(index: int) -> None:
+        report(index)
+        files[index].touching(windows[index].nbytes)
 
     found = sums_of_squares(windows, before, exact=exact)
-    before(len(windows))
+    report(len(windows))
     for name, (value, bad) in zip(owners, found, strict=True):
         measured[name] = measured[name][0] + value, measured[name][1] + bad
     return measured

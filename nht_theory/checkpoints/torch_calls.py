@@ -11,9 +11,6 @@ from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.elements import ELEMENTS, STORAGE_CLASSES, Element
 from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 
-_UNCOUNTABLE = 1 << 62
-"""No shape, stride or offset is as large."""
-
 
 @dataclass(slots=True)
 class StorageReference:
@@ -82,14 +79,14 @@ def is_tensor_symbol(symbol: Symbol) -> bool:
 
 
 def _count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < _UNCOUNTABLE
+    return type(value) is int and 0 <= value < 1 << 62
 
 
 def _counts(values: Any) -> tuple[int, ...]:
     if not isinstance(values, (list, tuple)) or len(values) > limits.DIMENSIONS:
         raise ValueError("a shape that is none")
     for value in values:
-        if type(value) is not int or not 0 <= value < _UNCOUNTABLE:
+        if not _count(value):
             raise ValueError("a shape that is none")
     return tuple(values)
 

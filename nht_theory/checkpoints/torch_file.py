@@ -66,9 +66,9 @@ class TorchFile:
                 remedy=_DAMAGED,
             )
         offset, nbytes = found
-        whole = is_contiguous(tensor.shape, tensor.strides)
+        contiguous = is_contiguous(tensor.shape, tensor.strides)
         if tensor.storage.size * tensor.storage.element.itemsize > nbytes or not elements_within(
-            tensor, contiguous=whole
+            tensor, contiguous=contiguous
         ):
             raise InputError(
                 f"tensor {name} of shape {list(tensor.shape)} leaves its storage of {nbytes} bytes",
@@ -76,7 +76,7 @@ class TorchFile:
                 remedy=_DAMAGED,
             )
         start = offset + tensor.offset * tensor.element.itemsize
-        strides = None if whole else tensor.strides
+        strides = None if contiguous else tensor.strides
         piece = Piece(self.file, start, tensor.shape, strides)
         return StoredTensor(name, tensor.shape, tensor.element, (piece,), tensor.storage.key)
 

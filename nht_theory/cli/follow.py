@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from nht_theory.errors import InputError
+from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_run
 from nht_theory.runs.load import load_study
@@ -75,6 +75,8 @@ def _so_far(place: Path, options: ReadOptions, *, patient: bool) -> Run | None:
     """
     try:
         found = load_study(place, options).runs
+    except UnmatchedOptionError:
+        raise
     except InputError:
         if patient or is_run_directory(place):
             return None

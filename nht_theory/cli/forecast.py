@@ -16,7 +16,7 @@ from nht_theory.cli.forecast_text import (
     print_score,
 )
 from nht_theory.cli.output import console, print_json, progress, to_jsonable
-from nht_theory.cli.reading import read_studies, read_study
+from nht_theory.cli.reading import read_earlier, read_study
 from nht_theory.cli.study_options import ColumnMap, Pattern, Settings, read_options
 from nht_theory.errors import InputError
 from nht_theory.forecasting.forecast import Forecast
@@ -72,11 +72,12 @@ def forecast(
 ) -> None:
     """When a run will generalise, from what is known now.
 
-    --map and --pattern hold for RUN and for the earlier runs, --set for RUN alone.
+    --map and --pattern hold for RUN (or the STUDY to score) and for the earlier runs, --set for
+    the former alone.
     """
     options = read_options(column_map, pattern, setting, exact=False, weights=None)
     if score is not None:
-        _score(score, earlier, replace(options, hyperparameters={}), advice=advice, json=json)
+        _score(score, earlier, options, advice=advice, json=json)
         return
     if run is None or earlier is None:
         raise InputError(
@@ -84,12 +85,11 @@ def forecast(
             remedy="give a run and where to learn from: nht forecast RUN --from STUDY, or "
             "nht forecast --score STUDY",
         )
+    calibration, options = read_earlier(earlier, options, quiet=json)
     if follow:
-        of_earlier = replace(options, hyperparameters={})
-        _follow(run, read_study(earlier, of_earlier, quiet=json), options, every, json=json)
+        _follow(run, calibration, options, every, json=json)
         return
-    chosen, calibration = read_studies(run, earlier, options, quiet=json)
-    found = chosen.runs
+    found = read_study(run, options, quiet=json).runs
     if not found:
         raise InputError("no run found", source=run, remedy="give a run directory or a log")
     if advice:
@@ -113,13 +113,13 @@ def _follow(
 
     from nht_theory.cli import follow
 
-    out, leniently = console(), replace(options, must_match=False)
+    out = console()
     if out.is_terminal and not json:
         from nht_theory.cli.follow_panel import show_panel
 
-        show_panel(follow.watch(run, calibration, leniently, every=every), out, str(run))
+        show_panel(follow.watch(run, calibration, options, every=every), out, str(run))
         return
-    for made in follow.follow(run, calibration, leniently, every=every):
+    for made in follow.follow(run, calibration, options, every=every):
         print(encoding.dumps(to_jsonable(made)) if json else one_line(made), flush=True)
 
 
@@ -140,10 +140,10 @@ def _score(
 ) -> None:
     from nht_theory.forecasting.score_study import score_study
 
-    if earlier is None:
-        runs, learn = read_study(study, options, quiet=json), None
-    else:
-        runs, learn = read_studies(study, earlier, options, quiet=json)
+    learn = None
+    if earlier is not None:
+        learn, options = read_earlier(earlier, options, quiet=json)
+    runs = read_study(study, options, quiet=json)
     with progress() as say:
         scored = score_study(runs, learn, progress=say)
     if advice:

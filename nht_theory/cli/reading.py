@@ -59,24 +59,22 @@ def read_study(
         return load_study(path, options, of_logs=of_logs, of_checkpoints=of_checkpoints)
 
 
-def read_studies(
-    path: Path, earlier: Path, options: ReadOptions, *, quiet: bool = False
-) -> tuple[Study, Study]:
-    """Runs and earlier runs: a column map or a pattern must fit the logs of one of them.
+def read_earlier(
+    path: Path, options: ReadOptions, *, quiet: bool = False
+) -> tuple[Study, ReadOptions]:
+    """Earlier runs, and how the runs that are compared with them are to be read.
 
-    Settings that the options state are those of the first.
+    A column map or a pattern must fit the logs of one of the two; settings that the options state
+    are those of the others alone.
 
     Raises:
         InputError: as load_study.
     """
-    of_earlier = replace(options, hyperparameters={})
-    leniently = replace(options, must_match=False)
+    stated = replace(options, hyperparameters={})
     try:
-        runs = read_study(path, options, quiet=quiet)
-        of_earlier = replace(of_earlier, must_match=False)
+        return read_study(path, stated, quiet=quiet), replace(options, must_match=False)
     except UnmatchedOptionError:
-        runs = read_study(path, leniently, quiet=quiet)
-    return runs, read_study(earlier, of_earlier, quiet=quiet)
+        return read_study(path, replace(stated, must_match=False), quiet=quiet), options
 
 
 def amount_of(now: Progress) -> str:

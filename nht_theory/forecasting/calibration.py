@@ -223,9 +223,10 @@ def observe_all(
         >>> observe_all([lost])[0].run.steps
         array([ 0, 10, 20])
     """
-    return tuple(observe(_before_collapse(run, thresholds), thresholds) for run in runs)
+    return tuple(_observe_before_collapse(run, thresholds) for run in runs)
 
 
-def _before_collapse(run: Run, thresholds: Thresholds) -> Run:
-    collapse = collapse_step(run, memorization(run, thresholds))
-    return run if collapse is None else run.until(collapse - 1)
+def _observe_before_collapse(run: Run, thresholds: Thresholds) -> Observation:
+    one = observe(run, thresholds)
+    collapse = collapse_step(run, one.memorization)
+    return one if collapse is None else observe(run.until(collapse - 1), thresholds)

@@ -1,6 +1,7 @@
 """Student's t and the normal hazard as forecasts need them.
 
-``scipy.special`` has both, but importing it takes a third of a second, longer than any forecast.
+``scipy.special`` has both, but importing it takes a third of a second, as long as all the forecasts
+of a command.
 """
 
 from __future__ import annotations
