@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.summary import Progress, estimate_study
-from nht_theory.predictions.verdict import Prediction
+from nht_theory.predictions.judging import family_wise, judge_each
+from nht_theory.predictions.verdict import Prediction, ThresholdVerdict, Verdict
 from nht_theory.runs.study import Study
 
 LEVELS = (0.8, 0.9, 0.95, 0.99)
@@ -31,26 +32,40 @@ def other_thresholds(own: Thresholds) -> tuple[Thresholds, ...]:
 def verdicts_at_other_thresholds(
     study: Study,
     predictions: Sequence[Prediction],
+    verdicts: Sequence[Verdict],
     own: Thresholds,
     progress: Progress | None = None,
-) -> dict[str, tuple[str, ...]]:
-    """Prediction -> its verdict at each other threshold, before Holm, as a line of text.
+) -> dict[str, tuple[ThresholdVerdict, ...]]:
+    """Prediction -> its verdict at each other threshold, after Holm as at the study's own.
 
-    Predictions that do not use the thresholds, or apply at none of them, are left out.
+    Args:
+        study: what was read.
+        predictions: every claim that is judged.
+        verdicts: on them at the study's own thresholds, before Holm; those of claims that do not
+            use the thresholds stand at every one.
+        own: those thresholds.
+        progress: called with (what, done, total) as work goes on.
+
+    Returns:
+        Claims that do not use the thresholds, or apply at none of them, are left out.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[ThresholdVerdict]] = {}
     others = other_thresholds(own)
+    uses = [prediction for prediction in predictions if prediction.uses_thresholds]
+    fixed = {verdict.prediction for verdict in verdicts} - {used.name for used in uses}
     for done, thresholds in enumerate(others):
-        label = f"{thresholds.heldout_accuracy:g}, k = {thresholds.persistence}"
         if progress is not None:
+            label = f"{thresholds.heldout_accuracy:g}, k = {thresholds.persistence}"
             progress(f"repeating at {label}", done, len(others))
         estimates = estimate_study(study, thresholds, floor=False)
-        for prediction in predictions:
-            if prediction.uses_thresholds:
-                verdict = prediction.judge(estimates).verdict.value
-                found.setdefault(prediction.name, []).append(f"{label}: {verdict}")
+        standing = [verdict for verdict in verdicts if verdict.prediction in fixed]
+        for verdict in family_wise([*judge_each(uses, estimates), *standing]):
+            if verdict.prediction not in fixed:
+                found.setdefault(verdict.prediction, []).append(
+                    ThresholdVerdict(thresholds, verdict.verdict)
+                )
     return {
-        name: tuple(lines)
-        for name, lines in found.items()
-        if not all(line.endswith(VerdictKind.NOT_APPLICABLE) for line in lines)
+        name: tuple(told)
+        for name, told in found.items()
+        if any(at.verdict is not VerdictKind.NOT_APPLICABLE for at in told)
     }

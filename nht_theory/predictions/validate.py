@@ -11,7 +11,6 @@ from nht_theory.conventions import (
     DEFAULT_THRESHOLDS,
     FORMULA_CONVENTION,
     Thresholds,
-    VerdictKind,
 )
 from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.contraction import rate_window
@@ -25,9 +24,8 @@ from nht_theory.estimators.results import (
     StudyEstimates,
 )
 from nht_theory.estimators.summary import Progress, estimate_study
-from nht_theory.inference.holm import holm
+from nht_theory.predictions.judging import family_wise, judge_each
 from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.rules import ALPHA
 from nht_theory.predictions.stability import verdicts_at_other_thresholds
 from nht_theory.predictions.verdict import Verdict
 from nht_theory.runs.run import Run
@@ -142,57 +140,17 @@ def validate(
         Holm's correction over all applicable predictions is inconclusive, and its rule says so.
     """
     estimates = estimate_study(study, thresholds, progress)
-    verdicts = []
-    for done, prediction in enumerate(PREDICTIONS):
-        if progress is not None:
-            progress(f"judging {prediction.name}", done, len(PREDICTIONS))
-        verdicts.append(prediction.judge(estimates))
+    verdicts = judge_each(PREDICTIONS, estimates, progress)
     elsewhere = (
-        verdicts_at_other_thresholds(study, PREDICTIONS, thresholds, progress) if stability else {}
+        verdicts_at_other_thresholds(study, PREDICTIONS, verdicts, thresholds, progress)
+        if stability
+        else {}
     )
     verdicts = [
         replace(own, stability=elsewhere.get(own.prediction, ())) for own in family_wise(verdicts)
     ]
     return Validation(
         study, estimates.estimates, tuple(verdicts), thresholds, median_log_ratios(estimates)
-    )
-
-
-def family_wise(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
-    """The verdicts with Holm-adjusted p-values, overruled where those exceed the level.
-
-    Example:
-        >>> decided = Verdict("a", VerdictKind.SUPPORTED, 1.0, "s", None, 0.03, 5, 0, "rule")
-        >>> other = replace(decided, prediction="b", p_value=0.2, verdict=VerdictKind.INCONCLUSIVE)
-        >>> [v.verdict.value for v in family_wise([decided, other])]
-        ['inconclusive', 'inconclusive']
-    """
-    judged = [own for own in verdicts if own.p_value is not None]
-    adjusted = dict(
-        zip(
-            (own.prediction for own in judged),
-            holm([own.p_value for own in judged if own.p_value is not None]),
-            strict=True,
-        )
-    )
-    return tuple(
-        _overruled(own, float(adjusted[own.prediction]), len(judged))
-        if own.prediction in adjusted
-        else own
-        for own in verdicts
-    )
-
-
-def _overruled(own: Verdict, adjusted: float, tests: int) -> Verdict:
-    decided = own.verdict in (VerdictKind.SUPPORTED, VerdictKind.REFUTED)
-    if not decided or adjusted <= ALPHA:
-        return replace(own, holm_p_value=adjusted)
-    return replace(
-        own,
-        verdict=VerdictKind.INCONCLUSIVE,
-        holm_p_value=adjusted,
-        rule=f"{own.rule}; {own.verdict.value} on its own, but p = {adjusted:.3g} after Holm over "
-        f"{tests} tests",
     )
 
 
@@ -257,6 +215,18 @@ def verdict_to_dict(own: Verdict) -> dict[str, Any]:
         "statistic_name": own.statistic_name,
         "holm_p_value": own.holm_p_value,
         "details": list(own.details),
-        "stability": list(own.stability),
+        "stability": [
+            {
+                "train_accuracy": at.thresholds.train_accuracy,
+                "heldout_accuracy": at.thresholds.heldout_accuracy,
+                "persistence": at.thresholds.persistence,
+                "verdict": at.verdict.value,
+            }
+            for at in own.stability
+        ],
         "power": own.power,
+        "units": own.units,
+        "unit": own.unit,
+        "interval_method": "" if own.interval is None else own.interval.method,
+        "failure": own.failure,
     }

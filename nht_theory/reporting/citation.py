@@ -120,7 +120,9 @@ class Citation:
                     "prediction": own.prediction,
                     "verdict": own.verdict.value,
                     "rule": own.rule,
-                    "stability": list(own.stability),
+                    "stability": {at.setting: at.verdict.value for at in own.stability},
+                    "units": own.units,
+                    "unit": own.unit,
                 }
                 for own in self.verdicts
             ],
@@ -186,6 +188,8 @@ def _of_verdict(own: Verdict, options: tuple[tuple[str, str], ...]) -> CitedNumb
         interval=own.interval,
         p_value=own.holm_p_value if corrected else own.p_value,
         note=own.verdict.value,
+        units=own.units,
+        units_are=own.unit,
         references=(*known, "holm1979") if corrected else known,
     )
 

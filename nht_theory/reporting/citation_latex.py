@@ -92,7 +92,9 @@ def _verdict_table(citation: Citation, facts: str) -> str:
         number = numbers.get(f"verdict.{own.prediction}")
         name = latex_text(own.prediction)
         if number is None:
-            rows.append((name, "--", "--", "--", str(own.n), VerdictKind.NOT_APPLICABLE.value))
+            rows.append(
+                (name, "--", "--", "--", str(own.n), "--", VerdictKind.NOT_APPLICABLE.value)
+            )
             comments.append(own.rule.replace("\n", " "))
             continue
         p_value = "--" if number.p_value is None else _p(number.p_value)
@@ -103,15 +105,18 @@ def _verdict_table(citation: Citation, facts: str) -> str:
                 _interval(number),
                 p_value,
                 str(own.n),
+                "--" if own.units is None else latex_text(own.rests_on),
                 own.verdict.value,
             )
         )
-        comments.append(number.identifier)
+        method = "" if own.interval is None else f"; interval: {own.interval.method}"
+        comments.append(f"{number.identifier}{method}")
     return table(
-        "lrrrrl",
-        ("Claim", "Statistic", "Interval", "$p$ (Holm)", "$n$", "Verdict"),
+        "lrrrrll",
+        ("Claim", "Statistic", "Interval", "$p$ (Holm)", "$n$ runs", "Rests on", "Verdict"),
         rows,
-        caption="Verdicts on the claims of the theory." + facts,
+        caption="Verdicts on the claims of the theory; statistic, interval and $p$ are those of "
+        "the estimate that decided." + facts,
         label="tab:nht-verdicts",
         comments=comments,
     )

@@ -56,10 +56,14 @@ def number_sentence(number: CitedNumber) -> str:
         parts.append(f"SE = {significant(number.standard_error, 3)}")
     if number.interval is not None:
         low, high = significant(number.interval.low), significant(number.interval.high)
-        parts.append(f"{100 * number.interval.coverage:.3g}% CI [{low}, {high}]")
+        parts.append(
+            f"{100 * number.interval.coverage:.3g}% CI [{low}, {high}] ({number.interval.method})"
+        )
     if number.p_value is not None:
         parts.append(f"p {p_text(number.p_value)}")
     parts.append(f"n = {number.n} ({number.n_censored} right-censored)")
+    if number.units is not None:
+        parts.append(f"resting on {number.units} {number.units_are}")
     if number.note:
         parts.append(number.note)
     return f"{', '.join(parts)}. [{number.identifier}]"

@@ -26,6 +26,8 @@ class CitedNumber:
         standard_error, interval, p_value: where the method gives them.
         note: a verdict, or what qualifies the number.
         references: keys of the methods used.
+        units: independent units behind interval and p-value, where the method counts them.
+        units_are: what these are ("configurations").
     """
 
     identifier: str
@@ -44,6 +46,8 @@ class CitedNumber:
     p_value: float | None = None
     note: str = ""
     references: tuple[str, ...] = field(default=())
+    units: int | None = None
+    units_are: str = ""
 
 
 def p_text(p_value: float) -> str:

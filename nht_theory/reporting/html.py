@@ -150,10 +150,13 @@ def _card(verdict: Verdict, content: ReportContent, titles: Mapping[str, str]) -
     facts = (
         ("effect", effect(verdict)),
         ("p", "" if verdict.p_value is None else f"{verdict.p_value:.3g}{adjusted}"),
+        ("interval", "" if verdict.interval is None else verdict.interval.method),
         ("n", f"{plural(verdict.n, 'run')}, {verdict.n_censored} censored"),
+        ("independent units", verdict.rests_on),
         ("decided by", verdict.rule),
         ("rule", "" if known is None else known.rule),
         ("would change it", "" if known is None else what_would_change(verdict, known)),
+        ("cannot be decided on", "" if known is None else known.undecidable),
         ("thresholds", stability_in_words(verdict)),
     )
     return _Card(

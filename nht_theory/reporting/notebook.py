@@ -113,10 +113,19 @@ def _verdicts(verdicts: tuple[Verdict, ...], title: str) -> str:
     from nht_theory.reporting.story import effect
 
     rows: list[tuple[object, ...]] = [
-        (own.prediction, own.verdict.value, effect(own), own.n, own.n_censored, own.rule)
+        (
+            own.prediction,
+            own.verdict.value,
+            effect(own),
+            own.n,
+            own.n_censored,
+            own.rests_on,
+            own.rule,
+        )
         for own in verdicts
     ]
-    return _table(title, ("claim", "verdict", "effect", "n", "censored", "decided by"), rows)
+    headers = ("claim", "verdict", "effect", "n", "censored", "rests on", "decided by")
+    return _table(title, headers, rows)
 
 
 def _validation(validation: Validation) -> str:

@@ -150,18 +150,21 @@ def stability_in_words(verdict: Verdict) -> str:
     """Whether the verdict depends on the thresholds, in words; "" when it was judged at one only.
 
     Example:
+        >>> from nht_theory.conventions import Thresholds
+        >>> from nht_theory.predictions.verdict import ThresholdVerdict
+        >>> told = (ThresholdVerdict(Thresholds(0.8, 0.8), VerdictKind.SUPPORTED),
+        ...         ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.INCONCLUSIVE))
         >>> own = Verdict("a", VerdictKind.SUPPORTED, 1.0, "s", None, None, 5, 0, "rule",
-        ...               stability=("0.8, k = 1: supported", "0.9, k = 1: inconclusive"))
+        ...               stability=told)
         >>> stability_in_words(own)
         'inconclusive at (0.9, k = 1); supported at the other 1'
     """
-    settings: dict[str, list[str]] = {}
-    for line in verdict.stability:
-        setting, _, kind = line.rpartition(": ")
-        settings.setdefault(kind, []).append(f"({setting})")
+    settings: dict[VerdictKind, list[str]] = {}
+    for at in verdict.stability:
+        settings.setdefault(at.verdict, []).append(f"({at.setting})")
     if len(settings) == 1:
         return f"{next(iter(settings))} at all {len(verdict.stability)} of them"
-    same = settings.pop(verdict.verdict.value, [])
+    same = settings.pop(verdict.verdict, [])
     changed = [f"{kind} at {', '.join(names)}" for kind, names in settings.items()]
     rest = [f"{verdict.verdict} at the other {len(same)}"] if same else []
     return "; ".join([*changed, *rest])

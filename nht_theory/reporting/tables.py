@@ -246,6 +246,7 @@ def verdicts_table(content: ReportContent) -> Table:
         Column("p (Holm)", numeric=True),
         Column("n", numeric=True),
         Column("censored", numeric=True),
+        Column("rests on"),
         Column("decided by"),
     )
     rows = tuple(
@@ -257,6 +258,7 @@ def verdicts_table(content: ReportContent) -> Table:
                 number(own.p_value if own.holm_p_value is None else own.holm_p_value),
                 number(own.n),
                 number(own.n_censored),
+                Cell(own.rests_on or "–"),
                 Cell(own.rule),
             ),
             anchor=f"claim-{own.prediction}",

@@ -140,8 +140,14 @@ def _details(content: ReportContent, width: int) -> Iterator[RenderableType]:
             yield _indented(claim.claim, width)
             yield _indented(f"rule: {claim.rule}", width)
             yield _indented(f"would change it: {what_would_change(own, claim)}", width)
+            if claim.undecidable:
+                yield _indented(f"cannot be decided on: {claim.undecidable}", width)
             if claim.formulas:
                 yield _indented(f"derivation: nht derive {', '.join(claim.formulas)}", width)
+        if own.interval is not None:
+            yield _indented(f"interval: {own.interval.method}", width)
+        if text := own.rests_on:
+            yield _indented(f"independent units: {text}", width)
         if own.stability:
             yield _indented(f"thresholds: {stability_in_words(own)}", width)
         for line in own.details:

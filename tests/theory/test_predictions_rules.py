@@ -16,10 +16,10 @@ from nht_theory.conventions import VerdictKind
 from nht_theory.inference.censored_regression import fit_censored_regression
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.predictions.delays import Delays
+from nht_theory.predictions.judging import family_wise
 from nht_theory.predictions.law import _ratio_term
 from nht_theory.predictions.ordering import Observation, judge_order
 from nht_theory.predictions.rules import decide, more_data
-from nht_theory.predictions.validate import family_wise
 from nht_theory.predictions.verdict import Verdict
 
 SUPPORTED, REFUTED, INCONCLUSIVE = (
@@ -32,17 +32,17 @@ SUPPORTED, REFUTED, INCONCLUSIVE = (
 def test_holm_overrules_a_single_small_p_value() -> None:
     own = judge_order(
         "x",
-        [Observation("a", float(level), float(level)) for level in range(4)],
+        [Observation("a", float(level), float(level)) for level in range(5)],
         falls=False,
         statistic_name="share",
     )
     assert own.verdict is SUPPORTED
-    assert own.p_value == pytest.approx(1 / 24)
+    assert own.p_value == pytest.approx(2 / 120)
     family = family_wise(
         [own, *(Verdict(f"y{i}", INCONCLUSIVE, 0.0, "", None, 0.5, 9, 0, "") for i in range(3))]
     )
     assert family[0].verdict is INCONCLUSIVE
-    assert family[0].holm_p_value == pytest.approx(4 / 24)
+    assert family[0].holm_p_value == pytest.approx(8 / 120)
     assert "Holm" in family[0].rule
 
 

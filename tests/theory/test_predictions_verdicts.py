@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from nht_theory.conventions import DecayForm, Thresholds, VerdictKind
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.predictions.failure_prediction import cross_fitted_gains
+from nht_theory.predictions.judging import judge_each
 from nht_theory.predictions.ordering import Observation
 from nht_theory.predictions.p3 import inner_contrasts
 from nht_theory.predictions.registry import PREDICTIONS, prediction
@@ -426,13 +428,29 @@ def test_carrier(carrying: str, expected: VerdictKind) -> None:
 
 
 def test_stability_repeats_at_the_other_thresholds() -> None:
-    runs = tuple(run(seed=seed) for seed in range(70))
-    lines = verdicts_at_other_thresholds(
-        Study(Path("x"), runs, runs), [prediction("necessity"), prediction("P1")], Thresholds()
+    runs = tuple(run(seed=seed) for seed in range(150))
+    study = Study(Path("x"), runs, runs)
+    claims = [prediction("necessity"), prediction("P1")]
+    own = judge_each(claims, estimate_study(study))
+    elsewhere = verdicts_at_other_thresholds(study, claims, own, Thresholds())
+    assert set(elsewhere) == {"necessity"}
+    assert elsewhere["necessity"][0].setting == "0.8, k = 1"
+    assert elsewhere["necessity"][0].verdict is VerdictKind.SUPPORTED
+    assert len(elsewhere["necessity"]) == 7
+
+
+def test_an_error_in_one_claim_leaves_the_others_judged() -> None:
+    def ends_in_an_error(study: StudyEstimates) -> Verdict:
+        raise ZeroDivisionError("all delays are equal")
+
+    broken = replace(prediction("P1"), judge=ends_in_an_error)
+    runs = tuple(run(seed=seed) for seed in range(150))
+    first, second = judge_each(
+        [broken, prediction("necessity")], estimate_study(Study(Path("x"), runs, runs))
     )
-    assert set(lines) == {"necessity"}
-    assert lines["necessity"][0] == "0.8, k = 1: supported"
-    assert len(lines["necessity"]) == 7
+    assert first.verdict is VerdictKind.NOT_APPLICABLE
+    assert first.failure == "ZeroDivisionError: all delays are equal"
+    assert second.verdict is VerdictKind.SUPPORTED
 
 
 def test_an_empty_study_is_judged_without_a_traceback() -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nht_theory.conventions import VerdictKind
+from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.verdict import Verdict, not_applicable
+from nht_theory.predictions.verdict import ThresholdVerdict, Verdict, not_applicable
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.html import write_report
 
@@ -58,7 +58,7 @@ def report(make_study: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
             2,
             "made up",
             details=("one", "two"),
-            stability=("0.9, k = 1: supported",),
+            stability=(ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.SUPPORTED),),
         )
         for place, claim in enumerate(PREDICTIONS[:6])
     )

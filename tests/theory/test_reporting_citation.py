@@ -23,9 +23,10 @@ from nht_theory.estimators.summary import estimate_study
 from nht_theory.inference.latex import latex_text
 from nht_theory.inference.references import REFERENCES
 from nht_theory.predictions.delays import delays
+from nht_theory.predictions.judging import family_wise
 from nht_theory.predictions.law import RATE, fit_law
 from nht_theory.predictions.registry import prediction
-from nht_theory.predictions.validate import Validation, family_wise, validate
+from nht_theory.predictions.validate import Validation, validate
 from nht_theory.reporting.citation import Citation, cite
 from nht_theory.reporting.provenance import data_hash
 from nht_theory.runs.run import Hyperparameters, Run

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
-from nht_theory.predictions.verdict import not_applicable
+from nht_theory.predictions.verdict import ThresholdVerdict, not_applicable
 from nht_theory.reporting import colours, svg
 from nht_theory.reporting.categories import categorize
 from nht_theory.reporting.content import ReportContent
@@ -254,10 +255,13 @@ def test_separation_shows_one_path_a_run(estimated: StudyEstimates) -> None:
     assert all(np.all((line.y >= 0) & (line.y <= 1)) for line in lines)
 
 
-def test_stability_reads_what_validation_wrote(estimated: StudyEstimates) -> None:
+def test_stability_shows_what_validation_found(estimated: StudyEstimates) -> None:
     verdict = replace(
         not_applicable("law", "needs more"),
-        stability=("0.9, k = 1: supported", "0.99, k = 3: refuted"),
+        stability=(
+            ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.SUPPORTED),
+            ThresholdVerdict(Thresholds(persistence=3), VerdictKind.REFUTED),
+        ),
     )
     figure = threshold_stability(estimated, (verdict,))
     (cells,) = marks(figure, Cells)

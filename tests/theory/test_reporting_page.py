@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from nht_theory.conventions import VerdictKind
+from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import Interval, StudyEstimates
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
 from nht_theory.formulas import catalogue
 from nht_theory.predictions.registry import PREDICTIONS, prediction
-from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
+from nht_theory.predictions.verdict import Prediction, ThresholdVerdict, Verdict, not_applicable
 from nht_theory.reporting.content import ReportContent, ScoredForecast
 from nht_theory.reporting.html import render, write_report
 from nht_theory.reporting.story import answers, stability_in_words
@@ -59,7 +59,10 @@ def content_of(estimated: StudyEstimates) -> ReportContent:
         rule="8 of 18 runs are counter-examples",
         details=("counter-example: <run> & others",),
         holm_p_value=0.0024,
-        stability=("0.9, k = 1: refuted", "0.95, k = 1: inconclusive"),
+        stability=(
+            ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.REFUTED),
+            ThresholdVerdict(Thresholds(0.95, 0.95), VerdictKind.INCONCLUSIVE),
+        ),
     )
     claim = Prediction(
         "necessity", "The norm must fall.", "runs", "binomial", (), lambda _: refuted
@@ -207,7 +210,12 @@ def test_a_report_is_written_whole_or_not_at_all(content: ReportContent, tmp_pat
 def test_stability_in_words() -> None:
     own = not_applicable("a", "b")
     assert stability_in_words(own) == ""
-    all_other = replace(own, stability=("0.8: refuted", "0.9: refuted"))
+    all_other = replace(
+        own,
+        stability=tuple(
+            ThresholdVerdict(Thresholds(level, level), VerdictKind.REFUTED) for level in (0.8, 0.9)
+        ),
+    )
     assert stability_in_words(all_other) == "refuted at all 2 of them"
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from nht_theory.conventions import VerdictKind
+from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.results import Interval
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.verdict import Verdict, not_applicable
+from nht_theory.predictions.verdict import ThresholdVerdict, Verdict, not_applicable
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.terminal import IN_FULL, MOST_LINES, print_story
 
@@ -33,7 +33,8 @@ def content(make_study: Any) -> ReportContent:
         Verdict(
             claim.name, kinds[place % 3], 1234.5, "made up", Interval(1000, 2000, 0.95, ""), 1e-9,
             120, 20, f"a long sentence that decided {claim.name} " * 4,
-            details=(f"detail of {claim.name}",), stability=("0.9, k = 1: refuted",),
+            details=(f"detail of {claim.name}",),
+            stability=(ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.REFUTED),),
         )
         for place, claim in enumerate(PREDICTIONS[:JUDGED])
     ]  # fmt: skip

@@ -66,7 +66,7 @@ def page(
         ),
     )
     stability = "\n".join(
-        f"- {own.prediction}: {'; '.join(own.stability)}"
+        f"- {own.prediction}: {'; '.join(f'{at.setting}: {at.verdict}' for at in own.stability)}"
         for own in validation.verdicts
         if own.stability
     )

@@ -71,7 +71,11 @@ def threshold_stability(
 
 def _verdicts(verdicts: tuple[Verdict, ...]) -> Panel | None:
     """Heat map of the verdicts at other thresholds; None when none were computed."""
-    told = {own.prediction: _read(own.stability) for own in verdicts if own.stability}
+    told = {
+        own.prediction: {at.setting: at.verdict for at in own.stability}
+        for own in verdicts
+        if own.stability
+    }
     settings = tuple(dict.fromkeys(setting for row in told.values() for setting in row))
     if not told:
         return None
@@ -89,9 +93,3 @@ def _verdicts(verdicts: tuple[Verdict, ...]) -> Panel | None:
         (Cells(values, texts, diverging_at=0.0),),
         title="Verdict at each threshold",
     )
-
-
-def _read(stability: tuple[str, ...]) -> dict[str, VerdictKind]:
-    """Setting -> verdict, from lines such as "0.95, k = 3: supported"."""
-    pairs = (line.rpartition(": ") for line in stability)
-    return {setting: VerdictKind(kind) for setting, _, kind in pairs}

@@ -1,0 +1,70 @@
+"""Judge claims one by one, and correct the verdicts for having judged several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nht_theory.conventions import VerdictKind
+from nht_theory.estimators.results import StudyEstimates
+from nht_theory.estimators.summary import Progress
+from nht_theory.inference.holm import holm
+from nht_theory.predictions.rules import ALPHA
+from nht_theory.predictions.verdict import Prediction, Verdict, failed
+
+
+def judge_each(
+    predictions: Sequence[Prediction], estimates: StudyEstimates, progress: Progress | None = None
+) -> list[Verdict]:
+    """The verdict on each claim, before Holm.
+
+    A claim whose test ends in an error is not applicable, with the error named; the others are
+    judged all the same.
+    """
+    verdicts = []
+    for done, prediction in enumerate(predictions):
+        if progress is not None:
+            progress(f"judging {prediction.name}", done, len(predictions))
+        try:
+            verdicts.append(prediction.judge(estimates))
+        except Exception as error:
+            verdicts.append(failed(prediction.name, error))
+    return verdicts
+
+
+def family_wise(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts with Holm-adjusted p-values, overruled where those exceed the level.
+
+    Example:
+        >>> decided = Verdict("a", VerdictKind.SUPPORTED, 1.0, "s", None, 0.03, 5, 0, "rule")
+        >>> other = replace(decided, prediction="b", p_value=0.2, verdict=VerdictKind.INCONCLUSIVE)
+        >>> [v.verdict.value for v in family_wise([decided, other])]
+        ['inconclusive', 'inconclusive']
+    """
+    judged = [own for own in verdicts if own.p_value is not None]
+    adjusted = dict(
+        zip(
+            (own.prediction for own in judged),
+            holm([own.p_value for own in judged if own.p_value is not None]),
+            strict=True,
+        )
+    )
+    return tuple(
+        _overruled(own, float(adjusted[own.prediction]), len(judged))
+        if own.prediction in adjusted
+        else own
+        for own in verdicts
+    )
+
+
+def _overruled(own: Verdict, adjusted: float, tests: int) -> Verdict:
+    decided = own.verdict in (VerdictKind.SUPPORTED, VerdictKind.REFUTED)
+    if not decided or adjusted <= ALPHA:
+        return replace(own, holm_p_value=adjusted)
+    return replace(
+        own,
+        verdict=VerdictKind.INCONCLUSIVE,
+        holm_p_value=adjusted,
+        rule=f"{own.rule}; {own.verdict.value} on its own, but p = {adjusted:.3g} after Holm over "
+        f"{tests} tests",
+    )
