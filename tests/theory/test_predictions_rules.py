@@ -1,12 +1,8 @@
-"""The rules by which verdicts are given, and how often they err on studies whose truth is known."""
+"""The rules by which verdicts are given."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import math
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -62,50 +58,6 @@ def test_the_note_on_power_is_the_normal_sample_size() -> None:
     needed = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) ** 2
     assert own.more == pytest.approx(needed)
     assert "about 79 runs" in more_data(own.more, 10, "runs")
-
-
-def calibration() -> ModuleType:
-    path = Path(__file__).parents[2] / "validation" / "statistics" / "verdict_calibration.py"
-    spec = importlib.util.spec_from_file_location("verdict_calibration", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_committed_calibration_never_errs_more_than_one_study_in_twenty() -> None:
-    """Refuted under the law, or supported under a rival."""
-    path = Path(calibration().__file__ or "").with_suffix(".json")
-    rows = [
-        row
-        for row in json.loads(path.read_text())
-        if row["prediction"] in ("law", "law_everywhere", "rival_laws")
-    ]
-    assert len(rows) == 18
-    for row in rows:
-        assert row["wrong"] <= 0.05
-
-
-def test_a_calibration_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    script = calibration()
-    script.JUDGED, script.SLOW = ("necessity",), ()
-    script.TRUTHS = dict(list(script.TRUTHS.items())[:2])
-    whole = script.outcomes(2)
-    kept = tmp_path / "kept.jsonl"
-    script.outcomes(1, kept)
-    kept.write_text(kept.read_text() + '\n{"truth": "ln')  # cut while it was written
-    assert script.outcomes(2, kept) == whole
-    script.judged = None  # everything is there already
-    assert script.outcomes(2, kept) == whole
-
-
-@pytest.mark.slow
-def test_the_law_is_not_refuted_under_the_law_nor_supported_under_a_rival() -> None:
-    script = calibration()
-    script.JUDGED, script.SLOW = ("law_everywhere",), ()
-    for row in script.table(script.outcomes(8)):
-        assert row["wrong"] <= 1 / 8  # one of eight is within chance at 5 %
 
 
 def test_a_fit_without_the_ratio_that_has_no_maximum_is_a_remark_not_an_error() -> None:

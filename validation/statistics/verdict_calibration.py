@@ -1,6 +1,6 @@
 """Do the verdicts say what is true of studies whose truth is known?
 
-    python validation/statistics/verdict_calibration.py [SIMULATIONS] [--keep FILE] [--minutes M]
+    python -m validation.statistics.verdict_calibration [SIMULATIONS] [--keep FILE] [--minutes M]
 
 prints the table that verdict_calibration.json holds; with --keep it goes on where it stopped.
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -31,6 +30,7 @@ from nht_theory.inference.binomial import binomial_test
 from nht_theory.predictions.registry import prediction
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
+from validation.statistics.resumable import outcomes
 
 EFFICIENCY = 0.65
 RUN_SCATTER, CONFIGURATION_SCATTER = 0.15, 0.05
@@ -144,43 +144,6 @@ def judged(truth: str, simulation: int) -> dict[str, str]:
     return {name: prediction(name).judge(study).verdict.value for name in (*JUDGED, *slow)}
 
 
-def outcomes(
-    simulations: int, keep: Path | None = None, minutes: float = math.inf
-) -> dict[str, list[dict[str, str]]]:
-    """Truth -> what was said of each of its studies, every truth with as many.
-
-    Args:
-        simulations: studies a truth.
-        keep: where each study is written down once judged, and read again by a later call.
-        minutes: of wall time after which no further study is begun.
-    """
-    done = _kept(keep)
-    deadline = time.monotonic() + 60 * minutes
-    for simulation, truth in product(range(simulations), TRUTHS):
-        if (truth, simulation) in done:
-            continue
-        if time.monotonic() > deadline:
-            break
-        done[truth, simulation] = judged(truth, simulation)
-        if keep is not None:
-            line = {"truth": truth, "simulation": simulation, "said": done[truth, simulation]}
-            with keep.open("a") as file:
-                file.write("\n" + json.dumps(line))
-    complete = min(
-        next((n for n in range(simulations) if (truth, n) not in done), simulations)
-        for truth in TRUTHS
-    )
-    return {truth: [done[truth, n] for n in range(complete)] for truth in TRUTHS}
-
-
-def _kept(keep: Path | None) -> dict[tuple[str, int], dict[str, str]]:
-    """What was written down; a line that was cut is left out."""
-    if keep is None or not keep.exists():
-        return {}
-    lines = [json.loads(line) for line in keep.read_text().splitlines() if line.endswith("}}")]
-    return {(line["truth"], line["simulation"]): line["said"] for line in lines}
-
-
 def table(said: Mapping[str, Sequence[Mapping[str, str]]]) -> list[dict[str, object]]:
     """One row for each truth and prediction: how often each verdict was given.
 
@@ -215,7 +178,8 @@ def main() -> None:
     options.add_argument("--keep", type=Path, help="JSON lines to write to and to go on from")
     options.add_argument("--minutes", type=float, default=math.inf)
     chosen = options.parse_args()
-    print(json.dumps(table(outcomes(chosen.simulations, chosen.keep, chosen.minutes)), indent=1))
+    said = outcomes(list(TRUTHS), judged, chosen.simulations, chosen.keep, chosen.minutes)
+    print(json.dumps(table(said), indent=1))
 
 
 if __name__ == "__main__":
