@@ -119,13 +119,25 @@ def _print_claims(*, as_json: bool) -> None:
     from nht_theory.predictions.registry import PREDICTIONS
 
     if as_json:
-        names = ("name", "claim", "needs", "rule", "references")
+        names = (
+            "name",
+            "claim",
+            "needs",
+            "rule",
+            "against",
+            "in_favour",
+            "undecidable",
+            "references",
+        )
         print_json([{name: getattr(claim, name) for name in names} for claim in PREDICTIONS])
         return
     for claim in PREDICTIONS:
         print(f"{claim.name}: {claim.claim}")
         print(f"  needs: {claim.needs}")
         print(f"  rule: {claim.rule}")
+        print(f"  would refute it: {claim.against}")
+        if claim.undecidable:
+            print(f"  cannot be decided on: {claim.undecidable}")
         print(f"  references: {', '.join(claim.references)}")
 
 
