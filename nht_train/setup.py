@@ -11,7 +11,7 @@ from torch import nn
 
 from nht_theory.errors import InputError
 from nht_theory.runs.run import Hyperparameters
-from nht_theory.runs.run_format import RunDocument
+from nht_theory.runs.run_format import LOSS, RunDocument
 from nht_train.cadence import evaluation_steps
 from nht_train.config import TrainConfig
 from nht_train.interventions import decayed_names, norm_clamp_hook
@@ -23,7 +23,7 @@ from nht_train.provenance import git_revision, package_versions
 from nht_train.schedules import SCHEDULES, Multiples
 from nht_train.seeds import derived_seed
 from nht_train.tasks.registry import TASKS
-from nht_train.tasks.task import Task
+from nht_train.tasks.task import Loss, Task
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,19 @@ def _attach_monitor(
     return monitor
 
 
+def _named_loss(loss: Loss) -> dict[str, str]:
+    """The loss by the name of its function (``cross_entropy``); nothing where it has none."""
+    name = getattr(loss, "__name__", "")
+    return {LOSS: name} if name.isidentifier() else {}
+
+
 def describe_run(setup: Setup) -> RunDocument:
     """The content of ``run.json``."""
     config = setup.config
     optimizer = config.optimizer.options
     parameter_count = sum(p.numel() for p in setup.model.parameters())
     extra = {
+        **_named_loss(setup.task.loss),
         **setup.task.facts,
         "model": config.model.name,
         **config.model.options,

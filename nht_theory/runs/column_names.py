@@ -42,6 +42,10 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     columns.TRAIN_CONFLICT_ACCURACY: ("train_conflict_accuracy", "train_conflict_acc"),
     columns.WORST_GROUP_ACCURACY: ("worst_group_accuracy", "worst_group_acc", "worst_acc", "wga",
                                    "val_worst_group_acc"),
+    # Neither the norm of the logits nor their spread before centring says the same.
+    columns.LOGIT_SCALE: ("logit_scale", "train_logit_scale", "centred_logit_rms",
+                          "centered_logit_rms", "train_centred_logit_rms",
+                          "train_centered_logit_rms"),
     columns.DECAY: ("decay",),
     columns.ALIGNMENT: ("alignment",),
     columns.UPDATE_SQUARED_NORM: ("update_squared_norm",),

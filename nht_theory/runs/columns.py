@@ -23,6 +23,11 @@ GROUP_ACCURACY = "group_accuracy"
 """Only with a group: ``group_accuracy/landbird_on_water``."""
 GROUP_COUNT = "group_count"
 """Examples behind a group's accuracy: ``group_count/landbird_on_water``."""
+LOGIT_SCALE = "logit_scale"
+"""Root mean square, over the evaluated training examples and the classes, of the logits less their
+mean over the classes: sqrt(mean_i mean_c (z_ic - mean_c z_ic)^2). The mean is taken off because
+adding one number to all logits of an example changes no probability. Of a learned temperature,
+which some logs call by this name, it says nothing."""
 SQUARED_NORM = "squared_norm"
 DECAY = "decay"
 """First term of the one-step identity: 1 - a^2 weighted by the decayed share of V."""

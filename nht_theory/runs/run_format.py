@@ -39,6 +39,8 @@ REGISTRATION_FILE = ".registered.jsonl"
 """In a study directory: what was written before the first run, and when."""
 LOCK_FILE = "run.lock"
 """Held by the process that trains the run; empty."""
+LOSS = "loss"
+"""Among the further settings: the name of the function that is minimised (``cross_entropy``)."""
 CHECKPOINT_DIRECTORY = "checkpoints"
 LATEST_DIRECTORY = "latest"
 

@@ -13,6 +13,7 @@ from nht_theory.errors import InputError
 from nht_theory.runs import columns
 from nht_train.seeds import derived_seed
 from nht_train.tasks.evaluation import loss_and_accuracy
+from nht_train.tasks.logit_scale import LogitScale
 from nht_train.tasks.task import ReplacementBatches, Task
 
 
@@ -69,13 +70,17 @@ def binary_operation_task(
     train, heldout = order[:count], order[count:]
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        train_loss, train_accuracy = loss_and_accuracy(model, inputs[train], pairs.result[train])
+        scale = LogitScale()
+        train_loss, train_accuracy = loss_and_accuracy(
+            model, inputs[train], pairs.result[train], scale=scale
+        )
         loss, accuracy = loss_and_accuracy(model, inputs[heldout], pairs.result[heldout])
         return {
             columns.TRAIN_LOSS: train_loss,
             columns.TRAIN_ACCURACY: train_accuracy,
             columns.HELDOUT_LOSS: loss,
             columns.HELDOUT_ACCURACY: accuracy,
+            columns.LOGIT_SCALE: scale.value,
         }
 
     return Task(

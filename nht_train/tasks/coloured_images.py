@@ -19,6 +19,7 @@ from nht_train.images.borders import colour_sets
 from nht_train.images.classification import read_classification_set
 from nht_train.seeds import derived_seed
 from nht_train.tasks.image_batches import EpochBatches, ImageTensors, Standardization, answers
+from nht_train.tasks.logit_scale import LogitScale
 from nht_train.tasks.task import Task
 
 
@@ -71,9 +72,14 @@ def coloured_images(
     }
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        loss, answer = answers(model, train_part, standardize)
+        scale = LogitScale()
+        loss, answer = answers(model, train_part, standardize, scale)
         right = answer == train_part.labels.numpy()
-        values = {columns.TRAIN_LOSS: loss, columns.TRAIN_ACCURACY: float(right.mean())}
+        values = {
+            columns.TRAIN_LOSS: loss,
+            columns.TRAIN_ACCURACY: float(right.mean()),
+            columns.LOGIT_SCALE: scale.value,
+        }
         if conflicting.any():
             values[columns.TRAIN_CONFLICT_ACCURACY] = float(right[conflicting].mean())
         for column, data in tests.items():

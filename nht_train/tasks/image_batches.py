@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nht_train.images.arrays import LabelledImages
+from nht_train.tasks.logit_scale import LogitScale
 from nht_train.tasks.task import Batch
 
 EVALUATION_BATCH = 1024
@@ -112,12 +113,15 @@ class EpochBatches:
 
 
 def answers(
-    model: nn.Module, data: ImageTensors, standardize: Standardization
+    model: nn.Module,
+    data: ImageTensors,
+    standardize: Standardization,
+    scale: LogitScale | None = None,
 ) -> tuple[float, np.ndarray]:
     """Mean cross entropy (nats) and the model's answer to each image, shape [n].
 
     The model is where its parameters are; it is used as it stands (evaluation mode is the
-    caller's business).
+    caller's business). ``scale`` takes in the logits as they pass.
     """
     device = next(model.parameters()).device
     loss = 0.0
@@ -126,6 +130,8 @@ def answers(
         for start in range(0, len(data.labels), EVALUATION_BATCH):
             part = slice(start, start + EVALUATION_BATCH)
             logits = model(standardize(data.images[part].to(device)))
+            if scale is not None:
+                scale.add(logits)
             labels = data.labels[part].to(device)
             loss += float(functional.cross_entropy(logits, labels, reduction="sum"))
             given.append(logits.argmax(-1).cpu())

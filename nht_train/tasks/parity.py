@@ -13,6 +13,7 @@ from nht_theory.runs import columns
 from nht_train.seeds import derived_seed
 from nht_train.tasks.binary_operation import tensor_hash
 from nht_train.tasks.evaluation import loss_and_accuracy
+from nht_train.tasks.logit_scale import LogitScale
 from nht_train.tasks.task import ReplacementBatches, Task
 
 Positive = Annotated[int, Field(ge=1)]
@@ -55,13 +56,17 @@ def sparse_parity(
     train, heldout = slice(0, train_size), slice(train_size, None)
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        train_loss, train_accuracy = loss_and_accuracy(model, signs[train], parity[train])
+        scale = LogitScale()
+        train_loss, train_accuracy = loss_and_accuracy(
+            model, signs[train], parity[train], scale=scale
+        )
         loss, accuracy = loss_and_accuracy(model, signs[heldout], parity[heldout])
         return {
             columns.TRAIN_LOSS: train_loss,
             columns.TRAIN_ACCURACY: train_accuracy,
             columns.HELDOUT_LOSS: loss,
             columns.HELDOUT_ACCURACY: accuracy,
+            columns.LOGIT_SCALE: scale.value,
         }
 
     return Task(

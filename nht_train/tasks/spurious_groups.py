@@ -15,6 +15,7 @@ from nht_train.images.files import read_images
 from nht_train.images.spurious import Split, SpuriousTable, read_spurious_set
 from nht_train.seeds import derived_seed
 from nht_train.tasks.image_batches import EpochBatches, ImageTensors, Standardization, answers
+from nht_train.tasks.logit_scale import LogitScale
 from nht_train.tasks.task import Task
 
 Size = Annotated[int, Ge(4)]
@@ -74,7 +75,8 @@ def _task(
     groups = table.group[table.split == Split.TEST]
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        train_loss, train_answers = answers(model, train_data, standardize)
+        scale = LogitScale()
+        train_loss, train_answers = answers(model, train_data, standardize, scale)
         loss, given = answers(model, test_data, standardize)
         right = given == test_data.labels.numpy()
         values = {
@@ -82,6 +84,7 @@ def _task(
             columns.TRAIN_ACCURACY: float(np.mean(train_answers == train_data.labels.numpy())),
             columns.HELDOUT_LOSS: loss,
             columns.HELDOUT_ACCURACY: float(right.mean()),
+            columns.LOGIT_SCALE: scale.value,
         }
         accuracies = []
         for number, group in enumerate(table.group_names()):

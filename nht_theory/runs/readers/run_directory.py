@@ -39,6 +39,7 @@ def read(directory: Path, name: str) -> Record:
         seed=document.seed,
         parameter_count=document.parameter_count,
         total_steps=None if status is None else status.total_steps,
+        extra=_implied_loss(document),
     )
     return Record(
         name=name,
@@ -50,3 +51,15 @@ def read(directory: Path, name: str) -> Record:
         notes=tuple(notes),
         left_out=left_out,
     )
+
+
+def _implied_loss(document: run_format.RunDocument) -> dict[str, str]:
+    """The loss of a run that nht's trainer wrote before it named losses.
+
+    Every task of its own minimised cross-entropy then; a user's task (``module:function``) may
+    have had another loss.
+    """
+    task = document.config.get("task")
+    name = task.get("name") if isinstance(task, dict) else None
+    own = "nht" in document.package_versions and isinstance(name, str) and ":" not in name
+    return {run_format.LOSS: "cross_entropy"} if own else {}
