@@ -24,7 +24,7 @@ from nht_train.trainer import train
 
 SMALL = {
     "task": {"name": "modular_addition", "p": 11},
-    "model": {"d_model": 16, "heads": 2, "feed_forward": 32},
+    "model": {"width": 16, "heads": 2, "feed_forward": 32},
     "steps": 20,
     "batch_size": 32,
     "evaluate_every": 10,
