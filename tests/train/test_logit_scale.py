@@ -91,10 +91,11 @@ def test_the_trainer_logs_it_on_the_training_set_and_the_reader_finds_it(tmp_pat
     with torch.no_grad():
         again = setup.task.evaluate(setup.model.eval())
     hook.remove()
-    assert again[columns.LOGIT_SCALE] == logged[-1]
+    # The run computes on one thread, this test may not: the last bits of the logits differ.
+    assert again[columns.LOGIT_SCALE] == pytest.approx(logged[-1], rel=1e-6)
     training, heldout = (part.double().numpy() for part in seen)
-    assert logged[-1] == pytest.approx(by_definition(training), rel=1e-12)
-    assert logged[-1] != pytest.approx(by_definition(heldout), rel=1e-6)
+    assert logged[-1] == pytest.approx(by_definition(training), rel=1e-6)
+    assert logged[-1] != pytest.approx(by_definition(heldout), rel=1e-4)
 
 
 @pytest.mark.parametrize(
