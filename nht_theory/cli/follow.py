@@ -9,6 +9,7 @@ from pathlib import Path
 from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_run
+from nht_theory.forecasting.grounds import GroundKind
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.run import Run
@@ -60,7 +61,7 @@ def watch(
             seen = int(run.steps[-1])
             made = forecast_run(run, calibration)
             yield run, made
-            if "generalised at step" in made.reason:
+            if any(ground.kind is GroundKind.GENERALIZED for ground in made.grounds):
                 return
         if run is not None and _has_ended(run):
             return

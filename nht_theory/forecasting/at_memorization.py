@@ -6,6 +6,7 @@ from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.estimators.transitions import memorization
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
 from nht_theory.forecasting.forecast_run import forecast_run
+from nht_theory.forecasting.grounds import Ground, GroundKind
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -21,6 +22,7 @@ def forecast_at_memorization(
     event = memorization(run, thresholds)
     if event is None or event.step is None:
         last = int(run.steps[-1]) if len(run) else 0
+        ground = Ground(GroundKind.NOT_MEMORIZED_YET, value=thresholds.train_accuracy, count=last)
         return Forecast(
             run=run.name,
             stage=Stage.MEMORIZATION,
@@ -29,10 +31,10 @@ def forecast_at_memorization(
             median=None,
             interval=None,
             probability_within_budget=None,
-            reason=f"training accuracy has not reached {thresholds.train_accuracy:g} by step "
-            f"{last}",
+            reason=str(ground),
             remedy="wait until the run memorises, or forecast it as it is with nht forecast",
             calibration=(),
             method="",
+            grounds=(ground,),
         )
     return forecast_run(run, calibration, at=event.step, thresholds=thresholds)

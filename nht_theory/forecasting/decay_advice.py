@@ -20,6 +20,7 @@ from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_with
+from nht_theory.forecasting.grounds import Ground, GroundKind
 from nht_theory.forecasting.plan import planned
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
@@ -44,8 +45,9 @@ class DecayAdvice:
         separation_score: S over the runs at the weaker decay; None where undefined.
         falling: for the total and each logged group, the share of these runs whose norm fell
             from memorisation to the end of what is known.
-        reason: what decided.
+        reason: what decided, in words: those of ``ground``.
         n: runs at the weaker decay.
+        ground: what decided.
     """
 
     expectation: Expectation
@@ -55,6 +57,7 @@ class DecayAdvice:
     falling: Mapping[str, float]
     reason: str
     n: int
+    ground: Ground
 
 
 def advise_decay(
@@ -65,12 +68,12 @@ def advise_decay(
 ) -> DecayAdvice:
     """Whether a stronger weight decay is expected to bring the switch sooner.
 
-    In this order: where earlier runs broke the law on the way to the stronger decay it is not
-    expected to help; where the law is claimed for both, the two forecasts (or what the runs at
-    the weaker decay did) are compared; otherwise the separation score of the runs at the weaker
-    decay decides by the sign of its interval; and where S does not decide, the regime map does: a
-    norm that grows is the weak regime, which stronger decay leaves, and one that falls without a
-    switch falls faster under stronger decay.
+    In this order: where earlier runs broke the law at decays beyond those that obeyed it, and the
+    stronger decay lies there too, it is not expected to help; where the law is claimed for both,
+    the two forecasts (or what the runs at the weaker decay did) are compared; otherwise the
+    separation score of the runs at the weaker decay decides by the sign of its interval; and where
+    S does not decide, the regime map does: a norm that grows is the weak regime, which stronger
+    decay leaves, and one that falls without a switch falls faster under stronger decay.
 
     Args:
         weaker: runs that share every setting, at the weaker decay (a pilot will do).
@@ -88,15 +91,16 @@ def advise_decay(
     estimated = [(one.run, estimate_run(one.run, thresholds, floor=False)) for one in weaker]
     score = separation(estimated)
     falling = _falling(estimated)
-    expectation, reason = _decide(target, weaker, earlier, score, falling)
+    expectation, ground = _decide(target, weaker, earlier, score, falling)
     return DecayAdvice(
         expectation=expectation,
         weaker=decay,
         stronger=stronger,
         separation_score=score.score if isinstance(score.score, Estimate) else None,
         falling=falling,
-        reason=reason,
+        reason=str(ground),
         n=len(weaker),
+        ground=ground,
     )
 
 
@@ -106,32 +110,43 @@ def _decide(
     earlier: EarlierRuns,
     score: Separation,
     falling: Mapping[str, float],
-) -> tuple[Expectation, str]:
-    objection = earlier.lawfulness.objection(target.settings)
-    if "broke" in objection:
-        return Expectation.DOES_NOT, objection
+) -> tuple[Expectation, Ground]:
+    against = earlier.lawfulness.objections(target.settings)
+    too_strong = next((ground for ground in against if ground.decay_too_strong), None)
+    if too_strong is not None:
+        return Expectation.DOES_NOT, too_strong
     forecast = forecast_with(target, earlier)
     now = _median_switch(weaker)
     if forecast.basis is Basis.LAW and forecast.median is not None:
         sooner = forecast.median < now
-        said = "never in what was seen" if math.isinf(now) else f"near step {now:.0f}"
-        return (
-            Expectation.HELPS if sooner else Expectation.DOES_NOT,
-            f"the law expects the switch near step {forecast.median:.0f}; at the weaker decay it "
-            f"came {said}",
-        )
+        came = None if math.isinf(now) else now
+        ground = Ground(GroundKind.LAW_EXPECTS, value=forecast.median, low=came)
+        return (Expectation.HELPS if sooner else Expectation.DOES_NOT), ground
+    return _by_score(score) or _by_norm(falling)
+
+
+def _by_score(score: Separation) -> tuple[Expectation, Ground] | None:
+    """What the sign of the separation score's interval says; None where it holds zero."""
     own = score.score
-    if isinstance(own, Estimate) and own.interval is not None:
-        said = f"S = {own.value:.2f} ({own.interval.low:.2f} to {own.interval.high:.2f})"
-        if own.interval.low > 0:
-            return Expectation.HELPS, f"{said}: a lower norm goes with the structured solution"
-        if own.interval.high <= 0:
-            return Expectation.DOES_NOT, f"{said}: a lower norm does not go with it"
+    if not isinstance(own, Estimate) or own.interval is None:
+        return None
+    low, high = own.interval.low, own.interval.high
+    if low > 0:
+        kind, expectation = GroundKind.SCORE_POSITIVE, Expectation.HELPS
+    elif high <= 0:
+        kind, expectation = GroundKind.SCORE_NOT_POSITIVE, Expectation.DOES_NOT
+    else:
+        return None
+    return expectation, Ground(kind, value=own.value, low=low, high=high)
+
+
+def _by_norm(falling: Mapping[str, float]) -> tuple[Expectation, Ground]:
+    """What the norm at the weaker decay says."""
     total = falling.get(columns.SQUARED_NORM)
     if total is None:
-        return Expectation.UNKNOWN, "no run at the weaker decay memorised with its norm logged"
-    regime = "the norm falls already" if total > 0.5 else "the norm grows: the weak regime"
-    return Expectation.HELPS, f"S does not decide; at the weaker decay {regime}"
+        return Expectation.UNKNOWN, Ground(GroundKind.UNKNOWN_AT_WEAKER)
+    kind = GroundKind.FALLS_AT_WEAKER if total > 0.5 else GroundKind.GROWS_AT_WEAKER
+    return Expectation.HELPS, Ground(kind)
 
 
 def _median_switch(runs: Sequence[Observation]) -> float:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from nht_theory.estimators.results import Interval
+from nht_theory.forecasting.grounds import Ground
 
 
 class Basis(StrEnum):
@@ -39,7 +41,7 @@ class Forecast:
         probability_within_budget: that the switch comes before training ends, where the budget
             is known; before training, the chance that the run never memorises is counted in,
             where earlier runs near its settings did not.
-        reason: why this basis, or why refused.
+        reason: why this basis, or why refused, in words: those of ``grounds``.
         remedy: what would make a forecast possible, when refused.
         calibration: names of the runs it was calibrated on.
         method: which model, with its free parameters.
@@ -49,6 +51,7 @@ class Forecast:
         delay: expected steps from memorisation to generalisation.
         delay_interval: the 90 % interval of those steps.
         parameters: how many were fitted (effective ones, where they are shrunken).
+        grounds: why this basis, or why refused: what decisions ask.
     """
 
     run: str
@@ -67,3 +70,15 @@ class Forecast:
     delay: float | None = None
     delay_interval: Interval | None = None
     parameters: float | None = None
+    grounds: tuple[Ground, ...] = ()
+
+
+def in_words(grounds: Sequence[Ground]) -> str:
+    """Grounds as one sentence.
+
+    Example:
+        >>> from nht_theory.forecasting.grounds import GroundKind
+        >>> in_words([Ground(GroundKind.NONE_MEMORIZED), Ground(GroundKind.OUTLASTED)])
+        'no earlier run memorised; the run has outlasted everything that earlier runs make likely'
+    """
+    return "; ".join(str(ground) for ground in grounds)

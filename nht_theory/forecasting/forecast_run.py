@@ -15,7 +15,8 @@ from nht_theory.estimators.transitions import generalization, memorization
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
-from nht_theory.forecasting.forecast import Basis, Forecast, Stage
+from nht_theory.forecasting.forecast import Basis, Forecast, Stage, in_words
+from nht_theory.forecasting.grounds import Ground, GroundKind
 from nht_theory.forecasting.memorization_chance import memorization_chance
 from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
 from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
@@ -87,7 +88,7 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
         return _refused(
             target,
             now,
-            f"the run generalised at step {target.generalization_step}",
+            (Ground(GroundKind.GENERALIZED, count=target.generalization_step),),
             "forecast an earlier moment with --at STEP",
         )
     alike = tuple(comparable(calibration, target))
@@ -106,7 +107,7 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
     if isinstance(law, Outlook) and math.isfinite(law.steps.median):
         made = _forecast(target, now, Basis.LAW, _in_steps(law, clock, target, now))
         return _if_it_memorizes(made, even, earlier, clock)
-    objection = law if isinstance(law, str) else "V_star of earlier runs may not be below V"
+    objection = law if isinstance(law, Ground) else Ground(GroundKind.MAY_NOT_FALL_TO_STAR)
     regression = empirical_outlook(even, peak_now, earlier)
     if isinstance(regression, Outlook):
         regardless = _law_regardless(even, peak_now, earlier)
@@ -115,13 +116,14 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
         made = replace(
             _forecast(target, now, Basis.EMPIRICAL, _in_steps(regression, clock, target, now)),
             reason=f"the law does not apply: {objection}",
+            grounds=(objection,),
             law_median=regardless,
         )
         return _if_it_memorizes(made, even, earlier, clock)
     return _refused(
         target,
         now,
-        f"{objection}; {regression}",
+        (objection, regression),
         "add finished runs with the same optimiser and task, and with settings near this run's",
     )
 
@@ -144,7 +146,8 @@ def _if_it_memorizes(
     return replace(
         made,
         probability_within_budget=within * chance.probability,
-        reason=f"{made.reason}; {chance}",
+        reason=f"{made.reason}; {chance.ground}",
+        grounds=(*made.grounds, chance.ground),
     )
 
 
@@ -223,7 +226,7 @@ def _forecast(target: Observation, now: int, basis: Basis, outlook: Outlook) -> 
         median=now + steps.median,
         interval=_from(now, steps.interval(FORECAST_COVERAGE, outlook.method)),
         probability_within_budget=None if total is None else steps.probability_by(total - now),
-        reason=outlook.reason,
+        reason="" if outlook.ground is None else str(outlook.ground),
         remedy="",
         calibration=outlook.runs,
         method=outlook.method,
@@ -233,6 +236,7 @@ def _forecast(target: Observation, now: int, basis: Basis, outlook: Outlook) -> 
         if delay is None
         else _from(elapsed, delay.interval(FORECAST_COVERAGE, outlook.method)),
         parameters=outlook.parameters,
+        grounds=() if outlook.ground is None else (outlook.ground,),
     )
 
 
@@ -240,7 +244,7 @@ def _from(now: int, ahead: Interval) -> Interval:
     return replace(ahead, low=now + ahead.low, high=now + ahead.high)
 
 
-def _refused(target: Observation, now: int, reason: str, remedy: str) -> Forecast:
+def _refused(target: Observation, now: int, grounds: tuple[Ground, ...], remedy: str) -> Forecast:
     return Forecast(
         run=target.run.name,
         stage=_stage(target, now),
@@ -249,8 +253,9 @@ def _refused(target: Observation, now: int, reason: str, remedy: str) -> Forecas
         median=None,
         interval=None,
         probability_within_budget=None,
-        reason=reason,
+        reason=in_words(grounds),
         remedy=remedy,
         calibration=(),
         method="",
+        grounds=grounds,
     )

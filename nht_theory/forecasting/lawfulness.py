@@ -6,8 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from nht_theory.forecasting.calibration import Configuration, Observation
+from nht_theory.forecasting.grounds import WEIGHT_DECAY, Ground, GroundKind, Side
 
 EFFICIENCY_RANGE = (0.25, 1.25)
 """Efficiencies at which a delay counts as the law's: from half of the paper's own lower bound
@@ -20,23 +22,44 @@ OTHER_EXTRAPOLATION = 2.0
 """The same for any other setting: the law says nothing of how V_sc, V_st and c move with it."""
 
 
-def obeyed_the_law(one: Observation) -> bool | None:
-    """Whether a finished run switched as the law says; None where it cannot be told.
+class Outcome(StrEnum):
+    """How a finished run stands to the law."""
 
-    It did when the norm fell from memorisation to the switch and did so at an efficiency within
-    :data:`EFFICIENCY_RANGE`. It did not when the run never memorised, or generalised without a
-    delay. A run that memorised and was stopped before it switched does not tell.
+    OBEYED = "obeyed it"
+    NOT_MEMORIZED = "not memorised within its budget"
+    NO_DELAY = "generalised without a delay"
+    OTHER_PACE = "the norm did not fall to the switch at the law's pace"
+
+
+def outcome_of(one: Observation) -> Outcome | None:
+    """How a finished run stands to the law; None where it cannot be told.
+
+    It obeyed when the norm fell from memorisation to the switch and did so at an efficiency within
+    :data:`EFFICIENCY_RANGE`. A run that memorised and was stopped before it switched does not
+    tell, nor does one that is still training and has not memorised yet.
     """
     if one.memorization is None or one.generalization is None:
         return None
     if one.memorization_step is None:
-        return False if one.run.settled else None
+        return Outcome.NOT_MEMORIZED if one.run.settled else None
     if one.generalization_step is None:
         return None
-    if one.delay is None or one.ratio is None or one.decay_rate is None:
-        return False
+    if one.delay is None:
+        return Outcome.NO_DELAY
+    if one.ratio is None or one.decay_rate is None:
+        return Outcome.OTHER_PACE
     low, high = EFFICIENCY_RANGE
-    return one.ratio > 1 and low <= math.log(one.ratio) / (one.decay_rate * one.delay) <= high
+    paced = one.ratio > 1 and low <= math.log(one.ratio) / (one.decay_rate * one.delay) <= high
+    return Outcome.OBEYED if paced else Outcome.OTHER_PACE
+
+
+def obeyed_the_law(one: Observation) -> bool | None:
+    """Whether a finished run switched as the law says; None where it cannot be told.
+
+    It did not when the run never memorised, or generalised without a delay (:func:`outcome_of`).
+    """
+    outcome = outcome_of(one)
+    return None if outcome is None else outcome is Outcome.OBEYED
 
 
 def too_far(name: str, value: float, low: float, high: float) -> bool:
@@ -89,27 +112,73 @@ class Lawfulness:
         lawless = (one for one in observations if told.get(one.configuration) is False)
         return cls(tuple(lawful), tuple(lawless))
 
-    def objection(self, settings: Mapping[str, float], configuration: Configuration = ()) -> str:
-        """Why the law may not be claimed at these settings; empty when it may.
+    def objection(
+        self, settings: Mapping[str, float], configuration: Configuration = ()
+    ) -> Ground | None:
+        """Why the law may not be claimed at these settings; None when it may."""
+        return next(iter(self.objections(settings, configuration)), None)
 
-        Within the range of every setting over the lawful runs it may. Beyond the range it may
-        not where a lawless run lies on the same side, since the law broke somewhere between; nor
-        farther than it reaches (:func:`too_far`); nor where the configuration itself broke it.
+    def objections(
+        self, settings: Mapping[str, float], configuration: Configuration = ()
+    ) -> tuple[Ground, ...]:
+        """Everything that these runs hold against the law at these settings.
+
+        Within the range of every setting over the lawful runs it may be claimed. Beyond the range
+        it may not where a lawless run lies on the same side, since the law broke somewhere
+        between; nor farther than it reaches (:func:`too_far`); nor where the configuration itself
+        broke it. Below the lawful weight decays a run that was not memorised within its budget
+        shows no suppression, and is told apart.
         """
-        if any(one.configuration == configuration for one in self.lawless):
-            return "earlier runs of this very configuration broke the law"
-        for name in sorted(settings):
-            known = [one.settings[name] for one in self.lawful if name in one.settings]
-            if not known or min(known) <= settings[name] <= max(known):
-                continue
-            value, low, high = settings[name], min(known), max(known)
-            said = (
-                f"{name} {value:g} lies outside the runs that obeyed the law ({low:g} to {high:g})"
+        found = []
+        own = [one for one in self.lawless if one.configuration == configuration]
+        if own:
+            weak = self._side_of(WEIGHT_DECAY, settings) is Side.BELOW
+            unmemorized = weak and _only_unmemorized(own)
+            found.append(
+                Ground(
+                    GroundKind.UNMEMORIZED_CONFIGURATION
+                    if unmemorized
+                    else GroundKind.LAWLESS_CONFIGURATION
+                )
             )
-            broken = [one.settings[name] for one in self.lawless if name in one.settings]
-            if any(other > high if value > high else other < low for other in broken):
-                return f"{said}, on a side where earlier runs broke it"
-            if too_far(name, value, low, high):
-                reach = EXTRAPOLATION if name in CLOCK_SETTINGS else OTHER_EXTRAPOLATION
-                return f"{said} by more than a factor {reach:g}"
-        return ""
+        beyond = (self._beyond(name, settings) for name in sorted(settings))
+        return (*found, *(one for one in beyond if one is not None))
+
+    def _range(self, name: str) -> tuple[float, float] | None:
+        known = [one.settings[name] for one in self.lawful if name in one.settings]
+        return (min(known), max(known)) if known else None
+
+    def _side_of(self, name: str, settings: Mapping[str, float]) -> Side | None:
+        """The side of the lawful range on which a setting lies; None within it, or where either
+        is unknown."""
+        known = self._range(name)
+        if known is None or name not in settings:
+            return None
+        if settings[name] > known[1]:
+            return Side.ABOVE
+        return Side.BELOW if settings[name] < known[0] else None
+
+    def _beyond(self, name: str, settings: Mapping[str, float]) -> Ground | None:
+        """What stands against the law where a setting lies beyond the lawful runs."""
+        known, side = self._range(name), self._side_of(name, settings)
+        if known is None or side is None:
+            return None
+        value, (low, high) = settings[name], known
+        broken = [one for one in self.lawless if self._side_of(name, one.settings) is side]
+        if broken and name == WEIGHT_DECAY and side is Side.BELOW and _only_unmemorized(broken):
+            at = tuple(f"{level:g}" for level in sorted({one.settings[name] for one in broken}))
+            return Ground(
+                GroundKind.UNMEMORIZED_SIDE, name, side, value, low, high, len(broken), names=at
+            )
+        if broken:
+            return Ground(GroundKind.LAWLESS_SIDE, name, side, value, low, high, len(broken))
+        if too_far(name, value, low, high):
+            reach = EXTRAPOLATION if name in CLOCK_SETTINGS else OTHER_EXTRAPOLATION
+            return Ground(GroundKind.TOO_FAR, name, side, value, low, high, total=int(reach))
+        return None
+
+
+def _only_unmemorized(runs: Sequence[Observation]) -> bool:
+    """Whether those of these runs that tell were all not memorised within their budget."""
+    told = {outcome_of(one) for one in runs} - {None}
+    return told == {Outcome.NOT_MEMORIZED}

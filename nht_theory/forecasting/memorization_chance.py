@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.grounds import Ground, GroundKind
 
 NEAR = 2.0
 """Factor within which every setting of an earlier run must lie to speak for the run forecast."""
@@ -26,8 +27,10 @@ class MemorizationChance:
     failed: int
     runs: int
 
-    def __str__(self) -> str:
-        return f"{self.failed} of {self.runs} earlier runs near these settings never memorised"
+    @property
+    def ground(self) -> Ground:
+        """What a forecast says of it."""
+        return Ground(GroundKind.FAILED_NEARBY, count=self.failed, total=self.runs)
 
 
 def memorization_chance(

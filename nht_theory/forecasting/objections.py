@@ -12,6 +12,7 @@ from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.estimators.norms import usable
 from nht_theory.forecasting.calibration import Observation, setting_of
 from nht_theory.forecasting.earlier_runs import MINIMUM_LAW, EarlierRuns
+from nht_theory.forecasting.grounds import Ground, GroundKind, Side
 from nht_theory.forecasting.lawfulness import EXTRAPOLATION, too_far
 from nht_theory.forecasting.scheduled_clock import schedule_objection
 from nht_theory.runs import columns
@@ -27,18 +28,18 @@ of the earlier runs."""
 SAME_START = 1.5
 """Factor within which V at step 0 must agree with the earlier runs to vouch for settings that one
 side does not state: well below the V_mem/V_star that the law is about."""
-_NAMES_SHOWN = 4
 
 
-def law_objection(target: Observation, earlier: EarlierRuns) -> str:
-    """Why the law may not be claimed for a run before anything is fitted; empty when it may."""
+def law_objection(target: Observation, earlier: EarlierRuns) -> Ground | None:
+    """Why the law may not be claimed for a run before anything is fitted; None when it may."""
     own = _own_objection(target)
-    if own:
+    if own is not None:
         return own
     lawful, lawless = earlier.lawfulness.lawful, earlier.lawfulness.lawless
     if len(lawful) < MINIMUM_LAW:
-        broke = f"; {len(lawless)} are of configurations that broke it" if lawless else ""
-        return f"{len(lawful)} earlier runs obeyed the law, {MINIMUM_LAW} are needed{broke}"
+        return Ground(
+            GroundKind.FEW_LAWFUL, count=len(lawful), total=MINIMUM_LAW, value=len(lawless)
+        )
     return (
         _unstated(target, earlier)
         or _untried(target, earlier)
@@ -47,60 +48,50 @@ def law_objection(target: Observation, earlier: EarlierRuns) -> str:
     )
 
 
-def _own_objection(target: Observation) -> str:
-    """What the run itself holds against the law; empty when nothing."""
+def _own_objection(target: Observation) -> Ground | None:
+    """What the run itself holds against the law; None when nothing."""
     if target.memorization_time is not None and target.squared_norm_memorization is None:
-        return "the run logs no squared norm at memorisation"
+        return Ground(GroundKind.NO_NORM_AT_MEMORIZATION)
     scheduled = schedule_objection(target.run)
-    if scheduled:
+    if scheduled is not None:
         return scheduled
     if target.decay_rate is None:
-        return "the run's settings give no pure-decay rate (learning rate, weight decay, form)"
+        return Ground(GroundKind.NO_DECAY_RATE)
     share = _scale_invariant_share(target.run)
-    if share > 0.5:
-        return (
-            f"weights before a normalisation layer carry {share:.0%} of V: their norm does not "
-            "bear on the function"
-        )
-    return ""
+    return Ground(GroundKind.SCALE_INVARIANT, value=share) if share > 0.5 else None
 
 
-def _unstated(target: Observation, earlier: EarlierRuns) -> str:
+def _unstated(target: Observation, earlier: EarlierRuns) -> Ground | None:
     """Settings of which one side says nothing, unless V at step 0 shows the same network."""
-    names = [setting_of(name) for name in earlier.unstated]
+    names = tuple(setting_of(name) for name in earlier.unstated)
     if not names or _same_start(target, earlier):
-        return ""
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return (
-        f"{shown}{more}: stated on one side only, and no V at step 0 shows V_sc and V_st to be "
-        "those of the earlier runs (state them with --set NAME=VALUE)"
-    )
+        return None
+    return Ground(GroundKind.UNSTATED, names=names)
 
 
-def _untried(target: Observation, earlier: EarlierRuns) -> str:
+def _untried(target: Observation, earlier: EarlierRuns) -> Ground | None:
     """A setting that no earlier run varied, farther from theirs than the law reaches."""
     for name in earlier.unfamiliar(target):
         known = dict(earlier.constant)[name]
         if too_far(name, target.settings[name], known, known):
-            return (
-                f"outside the calibration runs: {name} {target.settings[name]:g} against {known:g}"
-            )
-    return ""
+            return _outside_of(name, target.settings[name], known, known)
+    return None
 
 
-def _foreign(target: Observation, earlier: EarlierRuns) -> str:
+def _outside_of(name: str, value: float, low: float, high: float) -> Ground:
+    side = Side.ABOVE if value > high else Side.BELOW
+    return Ground(GroundKind.OUTSIDE_CALIBRATION, name, side, value, low, high)
+
+
+def _foreign(target: Observation, earlier: EarlierRuns) -> Ground | None:
     """V at step 0 that the settings do not explain: V_star is carried over in its units."""
     own, likely = target.initial_squared_norm, _likely_start(target, earlier)
     if own is None or likely is None:
-        return ""
+        return None
     low, high = likely
     if low <= own <= high:
-        return ""
-    return (
-        f"V at step 0 is {own:.4g}, where earlier runs make {low:.4g} to {high:.4g} likely: "
-        "another network or initialisation, whose V_sc and V_st are its own"
-    )
+        return None
+    return Ground(GroundKind.FOREIGN_START, value=own, low=low, high=high)
 
 
 def _same_start(target: Observation, earlier: EarlierRuns) -> bool:
@@ -120,25 +111,20 @@ def _likely_start(target: Observation, earlier: EarlierRuns) -> tuple[float, flo
     return float(low), float(high)
 
 
-def score_objection(earlier: EarlierRuns) -> str:
-    """Whether a regression without the law does better on the earlier runs; empty when not."""
-    if not earlier.law_scores_worse:
-        return ""
-    return "a regression on the settings errs less on configurations left out than the law"
+def score_objection(earlier: EarlierRuns) -> Ground | None:
+    """Whether a regression without the law does better on the earlier runs; None when not."""
+    return Ground(GroundKind.REGRESSION_BETTER) if earlier.law_scores_worse else None
 
 
-def norm_objection(target: Observation, log_above: float, log_star: float) -> str:
-    """What the norms themselves hold against the law; empty when nothing."""
+def norm_objection(target: Observation, log_above: float, log_star: float) -> Ground | None:
+    """What the norms themselves hold against the law; None when nothing."""
     star = float(np.exp(log_star))
     if log_above <= log_star:
-        return (
-            f"V at memorisation, {np.exp(log_above):.4g}, is not above V_star of earlier runs, "
-            f"{star:.4g}"
-        )
+        return Ground(GroundKind.NOT_ABOVE, value=float(np.exp(log_above)), low=star)
     if target.squared_norm_memorization is not None:
         growth = log_norm_now(target) - log_above
         if growth > GROWTH:
-            return f"the norm has grown since memorisation, by {np.expm1(growth):.0%}"
+            return Ground(GroundKind.NORM_GREW, value=float(np.expm1(growth)))
     return _blocked(target, star)
 
 
@@ -147,20 +133,18 @@ def log_norm_now(target: Observation) -> float:
     return float(np.log(target.run.squared_norm[usable(target.run.squared_norm)][-1]))
 
 
-def outside(target: Observation, earlier: EarlierRuns) -> str:
-    """A setting that lies too far outside the earlier runs for any forecast; empty when none."""
+def outside(target: Observation, earlier: EarlierRuns) -> Ground | None:
+    """A setting that lies too far outside the earlier runs for any forecast; None when none."""
     for name, factor in earlier.unfamiliar(target).items():
         if abs(factor) > math.log(EXTRAPOLATION) * (1 + 1e-12):
             known = dict(earlier.constant)[name]
-            return (
-                f"outside the calibration runs: {name} {target.settings[name]:g} against {known:g}"
-            )
+            return _outside_of(name, target.settings[name], known, known)
     for name in earlier.names:
         known_values = [one.settings[name] for one in earlier.observations]
         value, low, high = target.settings[name], min(known_values), max(known_values)
         if max(value / high, low / value) > EXTRAPOLATION * (1 + 1e-12):
-            return f"outside the calibration runs: {name} {value:g} against {low:g} to {high:g}"
-    return ""
+            return _outside_of(name, value, low, high)
+    return None
 
 
 def _scale_invariant_share(run: Run) -> float:
@@ -173,8 +157,8 @@ def _scale_invariant_share(run: Run) -> float:
     return float(known[-1]) if known.size else 0.0
 
 
-def _blocked(target: Observation, star: float) -> str:
-    """Whether the noise floor lies above V_star; empty where it does not or is not known."""
+def _blocked(target: Observation, star: float) -> Ground | None:
+    """Whether the noise floor lies above V_star; None where it does not or is not known."""
     chosen = target.run.hyperparameters
     if (
         chosen.optimizer != OptimizerKind.ADAMW
@@ -182,12 +166,7 @@ def _blocked(target: Observation, star: float) -> str:
         or chosen.learning_rate is None
         or not chosen.weight_decay
     ):
-        return ""
+        return None
     dynamics = OptimizerDynamics(OptimizerKind.ADAMW, chosen.learning_rate, chosen.weight_decay)
     floor = float(dynamics.noise_floor(float(chosen.parameter_count)))
-    if floor < star:
-        return ""
-    return (
-        f"blocked by the noise floor: V_inf = {floor:.4g} under pure gradient noise is not below "
-        f"V_star = {star:.4g}"
-    )
+    return None if floor < star else Ground(GroundKind.BLOCKED, value=floor, low=star)

@@ -9,6 +9,7 @@ import numpy as np
 from nht_theory.forecasting.calibration import Observation
 from nht_theory.forecasting.earlier_runs import EarlierRuns
 from nht_theory.forecasting.empirical_model import MINIMUM_EMPIRICAL
+from nht_theory.forecasting.grounds import Ground, GroundKind
 from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.objections import (
     law_objection,
@@ -29,7 +30,7 @@ class Outlook:
         steps: their distribution.
         runs: names of the earlier runs used.
         method: the model with its numbers and its number of free parameters.
-        reason: why it applies.
+        ground: why it applies; None for a regression, which makes no claim.
         parameters: how many were fitted (effective ones, where they are shrunken).
         delay: distribution of the steps from memorisation to generalisation, where the run has
             not memorised yet.
@@ -38,12 +39,12 @@ class Outlook:
     steps: StepsAhead
     runs: tuple[str, ...]
     method: str
-    reason: str
+    ground: Ground | None
     parameters: float
     delay: StepsAhead | None = None
 
 
-def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
+def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | Ground:
     """What the law says, or the reason why it does not apply.
 
     Args:
@@ -52,7 +53,7 @@ def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook 
         earlier: comparable earlier runs.
     """
     objection = law_objection(target, earlier)
-    if objection:
+    if objection is not None:
         return objection
     model, delays = earlier.law_model, earlier.delay_model
     if model is None or delays is None:
@@ -60,41 +61,38 @@ def law_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook 
     above, log_star = target.squared_norm_memorization, model.log_star(target.settings)
     log_above = model.log_memorization(target.settings) if above is None else float(np.log(above))
     objection = score_objection(earlier) or norm_objection(target, log_above, log_star)
-    if objection:
+    if objection is not None:
         return objection
-    reason = _norm_reason(log_above, log_star)
+    ground = _norm_ground(log_above, log_star)
     if target.memorization_time is None:
-        return _before_memorization(target, now, earlier, delays, reason)
+        return _before_memorization(target, now, earlier, delays, ground)
     left = _with_state(target, now, earlier, delays)
     if left is None:
         return few_runs_outlook(target, now, earlier)
     steps, said, parameters = left
-    return Outlook(steps, delays.runs, f"{delays.method}{said}", reason, parameters)
+    return Outlook(steps, delays.runs, f"{delays.method}{said}", ground, parameters)
 
 
-def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
+def empirical_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | Ground:
     """What a regression on earlier runs says without the law, or why it cannot."""
     strayed = earlier.lawfulness.objection(target.settings, target.configuration)
-    model = earlier.empirical_model(target, strayed=bool(strayed))
+    model = earlier.empirical_model(target, strayed=strayed is not None)
     if model is None:
         shown = sum(one.delay is not None for one in earlier.observations)
-        return (
-            f"{shown} comparable earlier runs show a delayed switch; a regression without the "
-            f"law needs {MINIMUM_EMPIRICAL}"
-        )
+        return Ground(GroundKind.FEW_DELAYS, count=shown, total=MINIMUM_EMPIRICAL)
     too_far = outside(target, earlier)
-    if too_far:
+    if too_far is not None:
         return too_far
     if target.memorization_time is None:
-        return _before_memorization(target, now, earlier, model, "")
+        return _before_memorization(target, now, earlier, model, None)
     # What a state means is not carried from one study to another unless the law ties them.
     left = None if earlier.unstated else _with_state(target, now, earlier, model)
     if left is None:
         left = _elapsed(target, now, earlier, model)
     if left is None:
-        return "the run has outlasted everything that earlier runs make likely"
+        return Ground(GroundKind.OUTLASTED)
     steps, said, parameters = left
-    return Outlook(steps, model.runs, f"{model.method}{said}", "", parameters)
+    return Outlook(steps, model.runs, f"{model.method}{said}", None, parameters)
 
 
 def _with_state(
@@ -130,55 +128,59 @@ def _elapsed(
 
 
 def _before_memorization(
-    target: Observation, now: int, earlier: EarlierRuns, model: LogDelayModel, reason: str
-) -> Outlook | str:
+    target: Observation,
+    now: int,
+    earlier: EarlierRuns,
+    model: LogDelayModel,
+    ground: Ground | None,
+) -> Outlook | Ground:
     expected = model.predict(target.settings, target.decay_rate, target.configuration)
     waiting = _memorization(target, now, earlier)
-    if isinstance(waiting, str):
+    if isinstance(waiting, Ground):
         return waiting
     delay = StepsAhead.of_log(earlier.widened(expected, target))
     said = f"{model.method}, {model.parameters} parameters; T_mem regressed on the settings"
-    return Outlook(waiting + delay, model.runs, said, reason, float(model.parameters), delay)
+    return Outlook(waiting + delay, model.runs, said, ground, float(model.parameters), delay)
 
 
-def few_runs_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | str:
+def few_runs_outlook(target: Observation, now: int, earlier: EarlierRuns) -> Outlook | Ground:
     """The law from a handful of runs, with the run's own V once it has memorised."""
     names = tuple(sorted({*earlier.names, *earlier.unfamiliar(target)}))
     law = SmallSampleLaw.fit(earlier.lawfulness.lawful, target, names)
     above, log_star = target.squared_norm_memorization, law.log_star.location
     log_above = law.log_memorization.location if above is None else float(np.log(above))
     objection = norm_objection(target, log_above, log_star)
-    if objection or target.decay_rate is None:
+    if objection is not None:
         return objection
+    if target.decay_rate is None:
+        return Ground(GroundKind.NO_DECAY_RATE)
     law = replace(
         law,
         log_efficiency=earlier.widened(law.log_efficiency, target),
         log_clock=earlier.widened(law.log_clock, target),
     )
-    method, reason = law.describe(log_above), _norm_reason(log_above, log_star)
+    method, ground = law.describe(log_above), _norm_ground(log_above, log_star)
     if target.memorization_time is None:
         delay = law.delay(target.decay_rate)
         waiting = _memorization(target, now, earlier)
-        if isinstance(waiting, str):
+        if isinstance(waiting, Ground):
             return waiting
-        return Outlook(waiting + delay, law.runs, method, reason, law.parameters, delay)
+        return Outlook(waiting + delay, law.runs, method, ground, law.parameters, delay)
     elapsed = now - target.memorization_time
     left = law.left(target.decay_rate, elapsed, log_above, log_norm_now(target))
     if left is None:
-        return "the run has outlasted everything that earlier runs make likely"
-    return Outlook(left, law.runs, method, reason, law.parameters)
+        return Ground(GroundKind.OUTLASTED)
+    return Outlook(left, law.runs, method, ground, law.parameters)
 
 
-def _norm_reason(log_above: float, log_star: float) -> str:
-    return f"the norm falls and V_mem/V_star is {np.exp(log_above - log_star):.3g}"
+def _norm_ground(log_above: float, log_star: float) -> Ground:
+    return Ground(GroundKind.NORM_FALLS, value=float(np.exp(log_above - log_star)))
 
 
-def _memorization(target: Observation, now: int, earlier: EarlierRuns) -> StepsAhead | str:
+def _memorization(target: Observation, now: int, earlier: EarlierRuns) -> StepsAhead | Ground:
     """Steps until memorisation, given that it has not come yet."""
     expected = earlier.memorization(target)
     if expected is None:
-        return "no earlier run memorised"
+        return Ground(GroundKind.NONE_MEMORIZED)
     left = StepsAhead.of_log(earlier.widened(expected, target)).beyond(now)
-    if left is None:
-        return f"the run has not memorised by step {now}, later than earlier runs make likely"
-    return left
+    return Ground(GroundKind.LATE_TO_MEMORIZE, count=now) if left is None else left

@@ -15,6 +15,7 @@ from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis, Forecast
 from nht_theory.forecasting.forecast_run import forecast_with, outlook_of
+from nht_theory.forecasting.grounds import Ground
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 
@@ -49,7 +50,7 @@ class TrainingPlan:
     Attributes:
         forecast: when it will generalise.
         regime: weak (not within the budget), intermediate, strong (earlier runs broke the law
-            there) or unknown.
+            at weight decays beyond those that obeyed it, where this one lies too) or unknown.
         regime_reason: the comparison that decided.
         weak_boundary: weight decay below which the switch is not expected within the budget;
             None without a budget, or where every decay tried switches in time or none does.
@@ -105,7 +106,8 @@ def plan_from_observations(
         value for value in _decays(earlier.lawfulness.lawless) if value > max(lawful, default=0)
     ]
     tried = _choices(chosen, earlier, lawful)
-    regime, reason = _regime(forecast, chosen)
+    against = earlier.lawfulness.objections(target.settings, target.configuration)
+    regime, reason = _regime(forecast, chosen, against)
     outlook = outlook_of(target, earlier)
     return TrainingPlan(
         forecast=forecast,
@@ -193,10 +195,15 @@ def _weak_boundary(tried: Sequence[WeightDecayChoice]) -> float | None:
     return None
 
 
-def _regime(forecast: Forecast, chosen: Hyperparameters) -> tuple[Regime, str]:
+def _regime(
+    forecast: Forecast, chosen: Hyperparameters, against: Sequence[Ground]
+) -> tuple[Regime, str]:
+    """The regime, and what decided. Only decay that is too strong by earlier runs is strong: a
+    side on which they were too weak, or another setting, says nothing of suppression."""
     if forecast.basis is not Basis.LAW:
-        broke = "broke it" in forecast.reason or "broke the law" in forecast.reason
-        return (Regime.STRONG if broke else Regime.UNKNOWN), forecast.reason
+        decided = any(ground.of_lawfulness for ground in forecast.grounds)
+        strong = decided and any(ground.decay_too_strong for ground in against)
+        return (Regime.STRONG if strong else Regime.UNKNOWN), forecast.reason
     within = forecast.probability_within_budget
     if within is None or chosen.total_steps is None:
         return Regime.INTERMEDIATE, f"{forecast.reason}; no budget is given"

@@ -19,6 +19,7 @@ from nht_theory.forecasting.candidate_models import (
 )
 from nht_theory.forecasting.earlier_runs import EarlierRuns
 from nht_theory.forecasting.empirical_model import survival_regression
+from nht_theory.forecasting.grounds import Ground
 from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.outlook import few_runs_outlook
 from nht_theory.forecasting.score import Said
@@ -111,7 +112,7 @@ def _own_norm(target: Observation, earlier: EarlierRuns) -> Answer:
     if target.decay_rate is None or len(earlier.lawfulness.lawful) == 0:
         return REFUSED, None
     made = few_runs_outlook(target, int(target.run.steps[-1]) if len(target.run) else 0, earlier)
-    if isinstance(made, str):
+    if isinstance(made, Ground):
         return REFUSED, None
     left = made.steps if made.delay is None else made.delay
     return _said(target, left, _elapsed(target)), made.parameters

@@ -29,6 +29,7 @@ from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import pure_decay_rate
 from nht_theory.estimators.results import Crossing
 from nht_theory.forecasting.calibration import SCHEDULE_OPTIONS, Observation
+from nht_theory.forecasting.grounds import Ground, GroundKind
 from nht_theory.forecasting.shrunken_regression import Array
 from nht_theory.runs import columns
 from nht_theory.runs.run import Hyperparameters, Run
@@ -38,48 +39,40 @@ UNEVEN = 0.01
 _WARMUP, _FINAL, _MILESTONES, _FACTOR = SCHEDULE_OPTIONS
 
 
-def schedule_objection(run: Run) -> str:
-    """Why the future of a run's clock is not known; empty where it is."""
+def schedule_objection(run: Run) -> Ground | None:
+    """Why the future of a run's clock is not known; None where it is."""
     chosen = run.hyperparameters
     made = schedule_from_settings(chosen)
-    if isinstance(made, str):
+    if isinstance(made, Ground):
         return made
     if run.has(columns.WEIGHT_DECAY) and _changes(run.column(columns.WEIGHT_DECAY)):
-        return (
-            "the logged weight decay changes during training, and nothing says how it goes on "
-            "(forecast from a run at one weight decay)"
-        )
+        return Ground(GroundKind.DECAY_CHANGES)
     logged = chosen.schedule is None and run.has(columns.LEARNING_RATE)
     if logged and _falls(run.column(columns.LEARNING_RATE)):
-        return (
-            "the logged learning rate changes, and no schedule says how it goes on (state it: "
-            "schedule, total_steps and the options of docs/run-format.md)"
-        )
-    return ""
+        return Ground(GroundKind.RATE_CHANGES)
+    return None
 
 
-def schedule_from_settings(chosen: Hyperparameters) -> Schedule | str:
+def schedule_from_settings(chosen: Hyperparameters) -> Schedule | Ground:
     """The schedule that the settings name, or why they do not tell it, with the remedy.
 
     Example:
         >>> schedule_from_settings(Hyperparameters(schedule="cosine", total_steps=100))
         Cosine(total_steps=100, final_multiple=0.0)
-        >>> schedule_from_settings(Hyperparameters(schedule="cosine"))
-        'the cosine schedule has no length (state total_steps)'
+        >>> print(schedule_from_settings(Hyperparameters(schedule="cosine")))
+        the cosine schedule has no length (state total_steps)
     """
     named = chosen.schedule or ScheduleKind.CONSTANT.value
     if named == ScheduleKind.CONSTANT:
         return Constant()
     make = _MAKERS.get(named)
     if make is None:
-        return (
-            f"the learning rate follows a {named} schedule, whose course is not known "
-            f"(constant, {', '.join(_MAKERS)} are)"
-        )
+        known = (ScheduleKind.CONSTANT.value, *_MAKERS)
+        return Ground(GroundKind.SCHEDULE_UNKNOWN, named, names=known)
     try:
         return make(chosen)
     except (DomainError, ValueError, TypeError) as error:
-        return f"the {named} schedule cannot be read ({error})"
+        return Ground(GroundKind.SCHEDULE_UNREADABLE, named, detail=str(error))
 
 
 def _linear_warmup(chosen: Hyperparameters) -> Schedule:
@@ -87,22 +80,22 @@ def _linear_warmup(chosen: Hyperparameters) -> Schedule:
     return LinearWarmup(warmup) if warmup else Constant()
 
 
-def _cosine(chosen: Hyperparameters) -> Schedule | str:
+def _cosine(chosen: Hyperparameters) -> Schedule | Ground:
     if chosen.total_steps is None:
-        return "the cosine schedule has no length (state total_steps)"
+        return Ground(GroundKind.SCHEDULE_WITHOUT_LENGTH, ScheduleKind.COSINE.value)
     warmup = _whole(chosen.extra, _WARMUP)
     fall = Cosine(chosen.total_steps - warmup, _number(chosen.extra, _FINAL, 0.0))
     return LinearWarmup(warmup, fall) if warmup else fall
 
 
-def _step(chosen: Hyperparameters) -> Schedule | str:
+def _step(chosen: Hyperparameters) -> Schedule | Ground:
     milestones = chosen.extra.get(_MILESTONES)
     if not isinstance(milestones, list | tuple) or _FACTOR not in chosen.extra:
-        return "the step schedule has no milestones and factor (state both)"
+        return Ground(GroundKind.SCHEDULE_WITHOUT_MILESTONES, ScheduleKind.STEP.value)
     return StepDecay(tuple(int(one) for one in milestones), _number(chosen.extra, _FACTOR, 0.1))
 
 
-_MAKERS: Mapping[str, Callable[[Hyperparameters], Schedule | str]] = {
+_MAKERS: Mapping[str, Callable[[Hyperparameters], Schedule | Ground]] = {
     ScheduleKind.LINEAR_WARMUP.value: _linear_warmup,
     ScheduleKind.COSINE.value: _cosine,
     ScheduleKind.STEP.value: _step,
@@ -120,7 +113,7 @@ def clock_of(one: Observation, exponent: float = 1.0) -> Clock | None:
             multiple m of the peak counts for m ** exponent peak steps.
     """
     made = schedule_from_settings(one.run.hyperparameters)
-    if isinstance(made, str | Constant):
+    if isinstance(made, Ground | Constant):
         return None
     return Clock(made, lambda multiple: np.asarray(multiple**exponent))
 
