@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Self
 
 import numpy as np
 
@@ -10,7 +11,47 @@ from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
 from nht_theory.runs.run import Run
 
 Pair = tuple[Run, RunEstimate]
-SEPARATOR = ", "
+SEPARATOR, EQUALS = ", ", "="
+
+
+class Stratum(str):
+    """Settings that runs share: what a comparison holds equal, and its label.
+
+    The label is made from the settings and not read again. A value that holds "=" (and a name that
+    holds "=" or ",") is quoted in it, so that two labels are equal only where the settings are.
+
+    Attributes:
+        settings: (name, value as text) pairs, sorted by name.
+
+    Example:
+        >>> one, other = Stratum([("task", "a, p=3")]), Stratum([("p", "3"), ("task", "a")])
+        >>> print(one, "|", other)
+        task='a, p=3' | p=3, task=a
+        >>> one.settings, one == other
+        ((('task', 'a, p=3'),), False)
+    """
+
+    settings: tuple[tuple[str, str], ...]
+
+    def __new__(cls, settings: Iterable[tuple[str, str]]) -> Self:
+        """Make the label of these settings."""
+        pairs = tuple(settings)
+        own = super().__new__(
+            cls,
+            SEPARATOR.join(
+                f"{_quoted(name, EQUALS + ',')}={_quoted(value, EQUALS)}" for name, value in pairs
+            ),
+        )
+        own.settings = pairs
+        return own
+
+    def __reduce__(self) -> tuple[type[Stratum], tuple[tuple[tuple[str, str], ...]]]:
+        """What pickle and copy make it from."""
+        return Stratum, (self.settings,)
+
+
+def _quoted(text: str, marks: str) -> str:
+    return repr(text) if any(mark in text for mark in marks) else text
 
 
 def delayed(study: StudyEstimates) -> list[Pair]:
@@ -74,19 +115,17 @@ def described(run: Run, settings: tuple[str, ...]) -> str:
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
 
-def shortened(stratum_label: str, settings: tuple[str, ...]) -> str:
-    """A stratum's label with only the settings that vary in the study.
+def shortened(own: str, settings: tuple[str, ...]) -> str:
+    """A stratum's label with only the settings that vary in the study; another label as it is.
 
     Example:
-        >>> shortened("optimizer=adamw, p=97, weight_decay=1.0", ("weight_decay",))
+        >>> adamw = Stratum([("optimizer", "adamw"), ("p", "97"), ("weight_decay", "1.0")])
+        >>> shortened(adamw, ("weight_decay",))
         'weight_decay=1.0'
     """
-    kept = [
-        part
-        for part in stratum_label.split(SEPARATOR)
-        if any(part.startswith(f"{name}=") for name in settings)
-    ]
-    return SEPARATOR.join(kept) or "all runs"
+    if not isinstance(own, Stratum):
+        return own
+    return Stratum(pair for pair in own.settings if pair[0] in settings) or "all runs"
 
 
 def setting(run: Run, *names: str) -> object | None:
@@ -112,10 +151,10 @@ def number(run: Run, *names: str) -> float | None:
         return None
 
 
-def stratum(run: Run, *names: str) -> str:
+def stratum(run: Run, *names: str) -> Stratum:
     """All settings but those named (at any depth of nesting): what a comparison holds equal."""
-    return SEPARATOR.join(
-        f"{key}={value}"
+    return Stratum(
+        (key, value)
         for key, value in run.hyperparameters.configuration()
         if not any(key == name or key.endswith(f".{name}") for name in names)
     )
