@@ -10,6 +10,7 @@ from pathlib import Path
 from nht_theory.checkpoints.buffers import why_not_parameter
 from nht_theory.checkpoints.formats import StoredWeights, open_stored
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings, optimizer_settings
 from nht_theory.checkpoints.quantization import QuantizedTensor, with_scales
 from nht_theory.checkpoints.stored_tensor import StoredTensor
@@ -41,7 +42,7 @@ class Contents:
     step: int | None
     optimizer: OptimizerSettings | None
     left_out: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @contextmanager
@@ -78,9 +79,7 @@ def _selected(stored: StoredWeights) -> Contents:
     ]
     ties = shared_storage(kept)
     notes = [*stored.notes, *name_notes]
-    notes += [
-        f"{name} shares its memory with {other}: counted once" for name, other in ties.items()
-    ]
+    notes += [Note(NoteKind.SHARED_MEMORY, name=name, other=other) for name, other in ties.items()]
     parameters = tuple(tensor for tensor in kept if tensor.name not in ties)
     if not parameters:
         raise InputError(
@@ -95,7 +94,7 @@ def _selected(stored: StoredWeights) -> Contents:
     step = stored.step
     if step is None and settings is not None and settings.step is not None:
         step = settings.step
-        notes.append("the step is the one that the optimiser counted")
+        notes.append(Note(NoteKind.STEP_OF_OPTIMIZER))
     return Contents(
         stored.source,
         stored.format,

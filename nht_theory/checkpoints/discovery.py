@@ -11,6 +11,7 @@ from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.directory_units import Unit, find_units, unit_of_file
 from nht_theory.checkpoints.file_names import EPOCH, NUMBER, STEP, NameNumber, read_name
 from nht_theory.checkpoints.left_out import LeftOut, refused
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.errors import InputError
 
 STORED = "stored inside"
@@ -51,7 +52,7 @@ class CheckpointSeries:
     checkpoints: tuple[Checkpoint, ...]
     unit: str = STEP
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _ordered(
         step = _step(candidate, unit)
         if step is None and len(candidates) == 1:
             step = 0
-            notes.append("no step is stored or named: taken as 0")
+            notes.append(Note(NoteKind.STEP_UNKNOWN))
         if step is None:
             reason = f"no {unit} is stored inside or in its name, as the others have"
             left_out.append(LeftOut(_name(candidate.unit.path, root), reason))
@@ -177,8 +178,12 @@ def _ordered(
         named = candidate.named
         if unit == STEP and named.kind == STEP and named.value not in (None, step):
             notes.append(
-                f"{candidate.unit.path.name} says {named.value} in its name and {step} inside: "
-                "the step inside is taken"
+                Note(
+                    NoteKind.STEP_DISAGREES,
+                    file=candidate.unit.path.name,
+                    named=named.value,
+                    step=step,
+                )
             )
         placed.append((step, named.value is None, candidate))
     placed.sort(key=lambda entry: (entry[0], entry[1], str(entry[2].unit.path)))
@@ -193,17 +198,16 @@ def _ordered(
     return CheckpointSeries(name, directory, tuple(checkpoints), unit, (), tuple(notes))
 
 
-def _unit(candidates: list[_Candidate]) -> tuple[str, list[str]]:
+_ORDERED_BY = {EPOCH: NoteKind.ORDERED_BY_EPOCH, NUMBER: NoteKind.ORDERED_BY_NUMBER}
+
+
+def _unit(candidates: list[_Candidate]) -> tuple[str, list[Note]]:
     """The unit that places most of the checkpoints."""
     stepped = sum(c.stored is not None or c.named.kind == STEP for c in candidates)
     for kind in (EPOCH, NUMBER):
         counted = sum(c.named.kind == kind and c.named.value is not None for c in candidates)
         if counted > stepped:
-            reason = {
-                EPOCH: "no steps are known: ordered by epoch, which is no count of steps",
-                NUMBER: "ordered by the numbers in the names, whose unit is not known",
-            }[kind]
-            return kind, [reason]
+            return kind, [Note(_ORDERED_BY[kind])]
     return STEP, []
 
 

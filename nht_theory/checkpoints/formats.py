@@ -21,6 +21,7 @@ from nht_theory.checkpoints.distributed_checkpoint import (
 )
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.mapped_file import MappedFile
+from nht_theory.checkpoints.notes import Note
 from nht_theory.checkpoints.quantization import from_torch
 from nht_theory.checkpoints.safetensors_file import parse_json, read_header
 from nht_theory.checkpoints.shard_names import shard_path
@@ -75,7 +76,7 @@ class StoredWeights:
     saved: Any = None
     read_number: ReadNumber = field(default=lambda value: None)
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def open_stored(path: Path, stack: ExitStack, weights: str = LIVE) -> StoredWeights:

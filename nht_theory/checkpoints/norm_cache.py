@@ -15,6 +15,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,13 @@ from typing import Any
 from nht_theory.checkpoints.directory_units import INDEX_SUFFIXES
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.norms import SquaredNorms
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.conventions import DecayForm
 
 CACHE_VARIABLE = "NHT_CACHE_DIR"
 """Environment variable that moves the cache."""
-_VERSION = 2
+_VERSION = 3
 """Rises when the same bytes would give another answer: new rules of selection, new sums."""
 _SETTLED_NS = 2_000_000_000
 _SAMPLES = 32
@@ -135,9 +137,11 @@ def _to_document(norms: SquaredNorms) -> dict[str, Any]:
         "copies": dict(norms.copies),
         "not_finite": dict(norms.not_finite),
         "step": norms.step,
-        "optimizer": None if norms.optimizer is None else asdict(norms.optimizer),
+        "optimizer": None
+        if norms.optimizer is None
+        else {**asdict(norms.optimizer), "notes": _notes_document(norms.optimizer.notes)},
         "left_out": [[entry.file, entry.reason] for entry in norms.left_out],
-        "notes": list(norms.notes),
+        "notes": _notes_document(norms.notes),
     }
 
 
@@ -153,8 +157,17 @@ def _from_document(document: dict[str, Any], source: Path) -> SquaredNorms:
         step=document["step"],
         optimizer=_settings(document["optimizer"]),
         left_out=tuple(LeftOut(file, reason) for file, reason in document["left_out"]),
-        notes=tuple(document["notes"]),
+        notes=_notes(document["notes"]),
     )
+
+
+def _notes_document(notes: Iterable[Note]) -> list[list[Any]]:
+    """Kind and values of each note: the sentence is made again from them."""
+    return [[note.kind.name, dict(note.values)] for note in notes]
+
+
+def _notes(document: Iterable[tuple[str, dict[str, Any]]]) -> tuple[Note, ...]:
+    return tuple(Note(NoteKind[kind], **values) for kind, values in document)
 
 
 def _settings(document: dict[str, Any] | None) -> OptimizerSettings | None:
@@ -165,5 +178,5 @@ def _settings(document: dict[str, Any] | None) -> OptimizerSettings | None:
         known["decayed"] = tuple(known["decayed"])
     if known["decay_form"] is not None:
         known["decay_form"] = DecayForm(known["decay_form"])
-    known["notes"] = tuple(known["notes"])
+    known["notes"] = _notes(known["notes"])
     return OptimizerSettings(**known)

@@ -15,6 +15,7 @@ from nht_theory.checkpoints.collection import collection_put_off
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.mapped_file import MappedFile
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.checkpoints.stored_tensor import StoredTensor
 from nht_theory.checkpoints.summation import sums_of_squares
@@ -52,7 +53,7 @@ class SquaredNorms(Mapping[str, float]):
     step: int | None = None
     optimizer: OptimizerSettings | None = None
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("values_by_name", "shapes", "ties", "copies", "not_finite"):
@@ -116,12 +117,9 @@ def squared_norms(
         copies = stored_copies(contents.parameters, values)
     shapes = {tensor.name: tensor.shape for tensor in contents.parameters}
     not_finite = {name: bad for name, (_, bad) in measured.items() if bad}
-    notes = [
-        f"{name} holds the same bytes as {other}: taken as tied and stored twice, counted once"
-        for name, other in copies.items()
-    ]
+    notes = [Note(NoteKind.STORED_TWICE, name=name, other=other) for name, other in copies.items()]
     notes += [
-        f"{count} of {name}'s elements are NaN or infinite" for name, count in not_finite.items()
+        Note(NoteKind.NOT_FINITE, count=count, name=name) for name, count in not_finite.items()
     ]
     return SquaredNorms(
         source=contents.source,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.pickle_values import OpaqueObject
 from nht_theory.checkpoints.stored_numbers import ReadNumber
 from nht_theory.conventions import DecayForm, OptimizerKind
@@ -42,7 +43,7 @@ class OptimizerSettings:
     momentum: float | None = None
     step: int | None = None
     decayed: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,17 @@ def optimizer_settings(
     if not groups:
         return None
     kind, form = _kind(groups[0])
-    notes = [] if len(states) == 1 else [f"{len(states)} optimisers are stored: the first is read"]
+    notes = []
+    if len(states) > 1:
+        notes.append(Note(NoteKind.SEVERAL_OPTIMIZERS, count=len(states)))
     if kind is None and groups[0].betas and "amsgrad" in groups[0].keys:
-        notes.append("Adam or AdamW: this version of torch does not store which")
+        notes.append(Note(NoteKind.ADAM_OR_ADAMW))
     decays = sorted({g.numbers["weight_decay"] for g in groups if g.decays})
     if len(decays) > 1:
-        notes.append(f"several weight decays: {', '.join(f'{d:g}' for d in decays)}")
+        notes.append(Note(NoteKind.SEVERAL_DECAYS, decays=", ".join(f"{d:g}" for d in decays)))
     decayed = _decayed(groups, shapes)
     if decayed is None and decays:
-        notes.append("which parameters decay could not be matched to names: dimensions decide")
+        notes.append(Note(NoteKind.DECAYED_UNKNOWN))
     rates = [g.numbers["lr"] for g in groups if "lr" in g.numbers]
     starts = [g.numbers["initial_lr"] for g in groups if "initial_lr" in g.numbers]
     betas = groups[0].betas

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nht_theory.checkpoints.notes import Note, NoteKind
+
 _ANYWHERE = (
     "_orig_mod.",
     "_forward_module.",
@@ -15,7 +17,7 @@ _LEADING = ("module.", "model.", "_module.")
 """Left by DistributedDataParallel and by modules that hold the network; only off every name."""
 
 
-def stripped_names(names: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+def stripped_names(names: Sequence[str]) -> tuple[dict[str, str], tuple[Note, ...]]:
     """Stored name -> name in the model, and notes that show what was taken off.
 
     Prefixes are taken off in any order and depth: those that only a wrapper writes wherever they
@@ -42,10 +44,10 @@ def stripped_names(names: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...
                 taken.append(prefix)
                 changed = True
     if len(set(current.values())) < len(current) or not all(current.values()):
-        clash = f"{''.join(taken)} kept on the names: taking it off would make two names one"
+        clash = Note(NoteKind.NAMES_KEPT, taken="".join(taken))
         return {name: name for name in names}, (clash,)
     if not taken:
         return current, ()
     first = next((n for n, now in current.items() if n != now), names[0])
     shown = ", ".join(dict.fromkeys(taken))
-    return current, (f"{shown} taken off the names ({first} is {current[first]})",)
+    return current, (Note(NoteKind.NAMES_STRIPPED, taken=shown, name=first, now=current[first]),)

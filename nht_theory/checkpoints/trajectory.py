@@ -15,6 +15,7 @@ from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.groups import ParameterGroup, parameter_groups
 from nht_theory.checkpoints.left_out import LeftOut, refused
 from nht_theory.checkpoints.norms import Shape, SquaredNorms
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.checkpoints.progress import Report
 from nht_theory.checkpoints.reading import read_all
@@ -60,7 +61,7 @@ class NormTrajectory:
     optimizer: OptimizerSettings | None
     learning_rates: Series
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("group_squared_norms", "parameter_squared_norms", "shapes"):
@@ -158,9 +159,13 @@ def _with_separate_copies(
                 ties={name: other for name, other in norms.ties.items() if name not in apart},
                 copies={name: other for name, other in norms.copies.items() if name not in apart},
                 notes=(
-                    *(note for note in norms.notes if "stored twice" not in note),
                     *(
-                        f"{n} equals {o} at {norms.source.name} only: two parameters"
+                        note
+                        for note in norms.notes
+                        if not (note.kind is NoteKind.STORED_TWICE and note.values["name"] in apart)
+                    ),
+                    *(
+                        Note(NoteKind.EQUAL_ONCE, name=n, other=o, file=norms.source.name)
                         for n, o in apart.items()
                     ),
                 ),
@@ -211,9 +216,12 @@ def _assembled(
     seen: set[LeftOut] = set()
     for step, norms in kept:
         for name, count in norms.not_finite.items():
-            notes.append(f"{series.unit} {step}: {count} elements of {name} are NaN or infinite")
+            notes.append(
+                Note(NoteKind.NOT_FINITE_AT, unit=series.unit, number=step, count=count, name=name)
+            )
         for note in norms.notes:
-            if "NaN" not in note and note not in notes:
+            # Those of not finite elements are said above, with the checkpoint.
+            if note.kind is not NoteKind.NOT_FINITE and note not in notes:
                 notes.append(note)
         for entry in norms.left_out:
             if entry not in seen:

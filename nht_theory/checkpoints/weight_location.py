@@ -10,6 +10,7 @@ from typing import Any
 from nht_theory.checkpoints import limits
 from nht_theory.checkpoints.distributed_checkpoint import DistributedTensor
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.pickle_values import OpaqueKey, OpaqueObject, Skipped, Symbol
 from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable
 from nht_theory.checkpoints.weight_sets import EMA, LIVE
@@ -58,7 +59,7 @@ class Located:
 
     leaves: dict[str, Leaf]
     left_out: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
         InputError: there are none; the message says what there is and what to do.
     """
     if isinstance(root, _LEAVES):
-        return Located({"tensor": root}, (), ("the file holds one tensor without a name",))
+        return Located({"tensor": root}, (), (Note(NoteKind.ONE_TENSOR),))
     if weights == LIVE and _is_state_dictionary(root):
         leaves, notes = _split_named_averages(dict(root), weights)
         return Located(leaves, (), tuple(notes))
@@ -102,15 +103,12 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
         live, averaged = [f for f in rest if f.path[: len(wanted)] == wanted], []
     elif weights == EMA and averaged:
         live, averaged = averaged, live
-        notes.append(f"exponential moving averages taken, from {'.'.join(live[0].path[:1])}")
+        notes.append(Note(NoteKind.AVERAGES_TAKEN, key=".".join(live[0].path[:1])))
     elif averaged and live:
-        notes.append(
-            f"live weights taken; the file also holds moving averages "
-            f"({averaged[0].path[0]}, choose them with weights='ema')"
-        )
+        notes.append(Note(NoteKind.AVERAGES_ALSO, key=averaged[0].path[0]))
     elif averaged:
         live, averaged = averaged, []
-        notes.append(f"the file holds moving averages only ({live[0].path[0]})")
+        notes.append(Note(NoteKind.AVERAGES_ONLY, key=live[0].path[0]))
     prefix, leaves = _descend(live)
     leaves, named_notes = _split_named_averages(leaves, weights)
     notes += named_notes
@@ -123,7 +121,7 @@ def locate_weights(root: Any, source: object, weights: str = LIVE) -> Located:
             "key that holds the weights",
         )
     if prefix:
-        notes.insert(0, f"weights found under {'.'.join(prefix)}")
+        notes.insert(0, Note(NoteKind.FOUND_UNDER, key=".".join(prefix)))
     taken = {f.path for f in live if f.path[: len(prefix)] == prefix}
     left_out = _left_out(root, found, taken, optimizer, averaged, prefix)
     return Located(leaves, left_out, tuple(notes))
@@ -209,7 +207,7 @@ def _inside(below: list[_Found], depth: int) -> int:
 
 def _split_named_averages(
     leaves: dict[str, Leaf], weights: str
-) -> tuple[dict[str, Leaf], list[str]]:
+) -> tuple[dict[str, Leaf], list[Note]]:
     """Averages kept in the same state dictionary, told by the start of their names."""
     averaged = {name: leaf for name, leaf in leaves.items() if _EMA_NAME.match(name)}
     live = {name: leaf for name, leaf in leaves.items() if name not in averaged}
@@ -217,8 +215,8 @@ def _split_named_averages(
         return leaves, []
     example = next(iter(averaged)).partition(".")[0]
     if weights == EMA:
-        return averaged, [f"exponential moving averages taken ({example}.*)"]
-    return live, [f"live weights taken, not the {len(averaged)} moving averages ({example}.*)"]
+        return averaged, [Note(NoteKind.NAMED_AVERAGES_TAKEN, key=example)]
+    return live, [Note(NoteKind.NAMED_AVERAGES_ALSO, count=len(averaged), key=example)]
 
 
 def _left_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.run import RecordedEvents
 
 MEMORIZATION = ("T_mem", "t_mem", "memorize_step", "memorization_step", "mem_step")
@@ -17,7 +18,7 @@ PLAIN_FINAL = ("final_wn_total", "final_weight_norm")
 
 def recorded_events(
     stored: Mapping[str, object], total_steps: int | None
-) -> tuple[RecordedEvents | None, tuple[str, ...]]:
+) -> tuple[RecordedEvents | None, tuple[Note, ...]]:
     """The events among the stored values, and what was noticed.
 
     A step that never came is written in many ways: null, -1, NaN, infinity, or the budget itself.
@@ -35,7 +36,7 @@ def recorded_events(
         (RecordedEvents(memorization_step=800, generalization_step=None, ...),
          ('T_grok is 15000, the budget: read as not reached',))
     """
-    notes: list[str] = []
+    notes: list[Note] = []
 
     def step(names: tuple[str, ...]) -> int | None:
         for name in names:
@@ -43,10 +44,10 @@ def recorded_events(
             if value is None:
                 continue
             if value < 0:
-                notes.append(f"{name} is {stored[name]}: read as not reached")
+                notes.append(Note(RunNoteKind.NEVER, name=name, value=stored[name]))
                 return None
             if total_steps is not None and value >= total_steps:
-                notes.append(f"{name} is {stored[name]}, the budget: read as not reached")
+                notes.append(Note(RunNoteKind.AT_BUDGET, name=name, value=stored[name]))
                 return None
             return int(value)
         return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from nht_theory.errors import InputError
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.run import Hyperparameters
 from nht_theory.runs.settings import HYPERPARAMETER_NAMES
 
@@ -62,11 +63,13 @@ def _value(text: str) -> object:
     return text
 
 
-def contradictions(stored: Hyperparameters, named: Hyperparameters) -> Iterator[str]:
+def contradictions(stored: Hyperparameters, named: Hyperparameters) -> Iterator[Note]:
     """A note for each setting that the file states otherwise than its name."""
     for key in HYPERPARAMETER_NAMES:
         if key == "extra":
             continue
         inside, outside = getattr(stored, key), getattr(named, key)
         if inside is not None and outside is not None and inside != outside:
-            yield f"{key} is {inside} in the file and {outside} in its name: the file is believed"
+            yield Note(
+                RunNoteKind.NAME_CONTRADICTS, name=key, inside=str(inside), outside=str(outside)
+            )

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from nht_theory import checkpoints
 from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import NoteKind
 from nht_theory.checkpoints.progress import Report
 from nht_theory.runs import column_names, columns
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.record import Record
 from nht_theory.runs.run import Hyperparameters, Run
@@ -21,6 +23,12 @@ from nht_theory.runs.settings import fill, split
 if TYPE_CHECKING:
     from nht_theory.checkpoints import CheckpointSeries, NormTrajectory
 
+_OF_THE_OWN_CLOCK = {
+    NoteKind.ORDERED_BY_EPOCH,
+    RunNoteKind.CHECKPOINT_CLOCK,
+    RunNoteKind.EPOCH_CLOCK,
+}
+"""Notes that hold only while checkpoints stand on a clock of their own."""
 SAME_NORM = 1e-3
 """Relative difference up to which a logged norm and that of the checkpoints are the same."""
 
@@ -45,11 +53,11 @@ def read(
     found = checkpoints.norm_trajectory(
         series, exact=options.exact, weights=options.weights, progress=progress
     )
-    notes = list(found.notes)
+    notes: list[Note] = list(found.notes)
     clock = columns.STEP
     if found.unit != columns.STEP:
         clock = column_names.EPOCH
-        notes.append(f"the clock of its checkpoints is their {found.unit}")
+        notes.append(Note(RunNoteKind.CHECKPOINT_CLOCK, unit=found.unit))
     cells: dict[str, list[object]] = {
         clock: found.steps.tolist(),
         columns.SQUARED_NORM: found.squared_norm.tolist(),
@@ -117,17 +125,15 @@ def join(log: Run, weights: Run) -> Run:
         **{name: _on(steps, log.steps, series) for name, series in log.values.items()},
         **{name: _on(steps, weights.steps, series) for name, series in added.items()},
     }
-    notes = [*log.notes, *weights.notes, f"norms of {len(weights)} checkpoints joined to the log"]
+    joined = Note(RunNoteKind.JOINED, count=len(weights))
+    notes = [*log.notes, *weights.notes, joined]
     difference = _norm_difference(log, weights)
     if difference is not None and difference <= SAME_NORM:
         saved = _on(steps, weights.steps, weights.squared_norm)
         logged = values[columns.SQUARED_NORM]
         values[columns.SQUARED_NORM] = np.where(np.isnan(logged), saved, logged)
     elif difference is not None:
-        notes.append(
-            f"the logged norm differs from that of the checkpoints by up to {difference:.2g} (it "
-            "may be of some parameters only): the logged one is used"
-        )
+        notes.append(Note(RunNoteKind.OTHER_NORM, difference=difference))
     return replace(
         log,
         steps=steps,
@@ -166,8 +172,8 @@ def in_steps(weights: Run, last_steps: Mapping[int, int]) -> tuple[Run, tuple[Le
         for epoch in weights.steps[~known]
     )
     # What reading them noted of their clock holds no longer.
-    notes = [note for note in weights.notes if column_names.EPOCH not in note]
-    notes.append("checkpoints known by their epoch stand at the last step that the log has of it")
+    notes = [note for note in weights.notes if note.kind not in _OF_THE_OWN_CLOCK]
+    notes.append(Note(RunNoteKind.PLACED_BY_EPOCH))
     values = {name: series[known] for name, series in weights.values.items()}
     return replace(weights, steps=steps, values=values, notes=tuple(notes)), left_out
 

@@ -15,6 +15,7 @@ from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.runs import column_names, columns, from_checkpoints, settings
 from nht_theory.runs.in_order import map_in_order, processes
+from nht_theory.runs.notes import Note, RunNoteKind, notes_on
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.plan import plan_reading
 from nht_theory.runs.read_plan import PlannedFile, Reader, ReadPlan
@@ -241,7 +242,7 @@ def _records(
         record = tensorboard.read(planned.parts, planned.name, beside)
     else:
         record = _TABLE_READERS[planned.reader](planned.path, planned.name, beside)
-    notes = tuple(f"{item.file}: {item.reason}" for item in broken)
+    notes = notes_on(broken)
     runs = tidy.split_runs(replace(record, notes=(*record.notes, *notes)), options)
     runs[0] = replace(runs[0], left_out=(*runs[0].left_out, *broken))
     return [runs[0], *(replace(run, left_out=()) for run in runs[1:])], []
@@ -302,18 +303,19 @@ def _check_pattern(read: Iterable[ReadRun], options: ReadOptions) -> None:
         )
 
 
-def _notes(read: Iterable[ReadRun]) -> Iterable[str]:
+def _notes(read: Iterable[ReadRun]) -> Iterable[Note]:
     """The column mapping, once for all runs that share it."""
-    mapping: Counter[str] = Counter()
+    mapping: Counter[tuple[RunNoteKind, str, str]] = Counter()
     unused: Counter[str] = Counter()
     for item in read:
         unused.update(item.unused)
         for ours, source in item.sources.items():
             if source.norm is NormKind.PLAIN:
-                mapping[f"{ours} is {source.name} squared (a norm that is not squared)"] += 1
+                mapping[RunNoteKind.COLUMN_SQUARED, ours, source.name] += 1
             elif ours != source.name:
-                mapping[f"{ours} is {source.name}"] += 1
-    for text, count in mapping.items():
-        yield f"{text}, {count} run{'s' if count > 1 else ''}"
+                mapping[RunNoteKind.COLUMN_READ_AS, ours, source.name] += 1
+    for (kind, ours, theirs), count in mapping.items():
+        plural = "s" if count > 1 else ""
+        yield Note(kind, ours=ours, theirs=theirs, count=count, plural=plural)
     if unused:
-        yield f"columns not used: {', '.join(unused)}"
+        yield Note(RunNoteKind.COLUMNS_UNUSED, names=", ".join(unused))

@@ -12,6 +12,7 @@ from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, events, settings
 from nht_theory.runs.file_names import contradictions, settings_of_name
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.options import ReadOptions
 from nht_theory.runs.run import Hyperparameters, ParameterGroup, Run
 from nht_theory.runs.trajectory import Cells, last_steps_of_epochs, trajectory
@@ -42,7 +43,7 @@ class Record:
     known: Hyperparameters | None = None
     groups: tuple[ParameterGroup, ...] = ()
     settled: bool = True
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
@@ -86,7 +87,7 @@ def _to_run(record: Record, options: ReadOptions) -> ReadRun:
     notes = list(record.notes)
     told = None if options.pattern is None else settings_of_name(record.name, options.pattern)
     if told is None and options.pattern is not None:
-        notes.append(f"name does not match the pattern {options.pattern}")
+        notes.append(Note(RunNoteKind.NAME_UNMATCHED, pattern=options.pattern))
     chosen = _hyperparameters(record, options, told or {}, notes)
     recorded, event_notes = events.recorded_events(record.results, chosen.total_steps)
     notes.extend(event_notes)
@@ -122,7 +123,7 @@ def _to_run(record: Record, options: ReadOptions) -> ReadRun:
 
 
 def _hyperparameters(
-    record: Record, options: ReadOptions, told: Mapping[str, object], notes: list[str]
+    record: Record, options: ReadOptions, told: Mapping[str, object], notes: list[Note]
 ) -> Hyperparameters:
     """What the source states, then what its name tells, then what the user gives."""
     chosen = settings.fill(
@@ -137,9 +138,9 @@ def _hyperparameters(
         chosen = settings.fill(chosen, named)
     if options.hyperparameters:
         chosen = settings.fill(chosen, settings.hyperparameters(options.hyperparameters))
-    for name, value in chosen.extra.items():
-        if name.endswith(settings.AS_STORED):
-            notes.append(f"{name.removesuffix(settings.AS_STORED)} is {value!r}: not understood")
+    for value in chosen.extra.values():
+        if isinstance(value, settings.AsStored):
+            notes.append(Note(RunNoteKind.NOT_UNDERSTOOD, name=value.setting, value=str(value)))
     notes.extend(settings.ambiguities(chosen))
     return chosen
 

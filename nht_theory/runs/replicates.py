@@ -32,6 +32,7 @@ import numpy as np
 
 from nht_theory.conventions import DecayForm, OptimizerKind
 from nht_theory.runs import columns
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.settings import HYPERPARAMETER_NAMES, fill
 from nht_theory.runs.study import Merge
@@ -216,7 +217,7 @@ def _kept(cluster: _Cluster) -> Run:
         return cluster.members[0]
     best = min(cluster.members, key=_grid_then_length)
     known = fill(best.hyperparameters, cluster.known)
-    note = f"stored {len(cluster.members)} times: counted once"
+    note = Note(RunNoteKind.STORED_AGAIN, count=len(cluster.members))
     return replace(best, hyperparameters=known, notes=(*best.notes, note))
 
 

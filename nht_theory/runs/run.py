@@ -15,6 +15,7 @@ from nht_theory.checkpoints.groups import ParameterGroup
 from nht_theory.conventions import DecayForm
 from nht_theory.errors import InputError
 from nht_theory.runs import columns
+from nht_theory.runs.notes import Note
 
 __all__ = ["Hyperparameters", "ParameterGroup", "RecordedEvents", "Run", "Series"]
 
@@ -109,7 +110,7 @@ class Run:
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
     recorded: RecordedEvents | None = None
     groups: tuple[ParameterGroup, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     settled: bool = True
 
     def __post_init__(self) -> None:

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import islice
+from typing import Self
 
 from nht_theory.conventions import DecayForm
 from nht_theory.errors import InputError
 from nht_theory.runs.events import GENERALIZATION, MEMORIZATION
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.run import Hyperparameters
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -160,8 +162,25 @@ def split(stored: Mapping[str, object]) -> tuple[dict[str, object], dict[str, ob
     return rest, {}
 
 
-AS_STORED = " as stored"
-"""Ending of the name in ``extra`` of a known setting whose value is no number (``lr: auto``)."""
+class AsStored(str):
+    """Value in ``extra`` of a known setting that is no number (``lr: auto``), as it was stored.
+
+    Attributes:
+        setting: our name of the setting; its name in ``extra`` is made from it.
+    """
+
+    setting: str
+
+    def __new__(cls, value: str, setting: str = "") -> Self:
+        """Keep a value of this setting."""
+        own = super().__new__(cls, value)
+        own.setting = setting
+        return own
+
+    @property
+    def name(self) -> str:
+        """Name in ``extra``."""
+        return f"{self.setting} as stored"
 
 
 def make(known: Mapping[str, object], extra: Mapping[str, object]) -> Hyperparameters:
@@ -180,7 +199,8 @@ def make(known: Mapping[str, object], extra: Mapping[str, object]) -> Hyperparam
         try:
             values[name] = _converted(name, value)
         except (TypeError, ValueError, OverflowError):
-            rest[name + AS_STORED] = _short(value)
+            kept = AsStored(_short(value), name)
+            rest[kept.name] = kept
     optimizer = values.get("optimizer")
     if isinstance(optimizer, str) and values.get("decay_form") is None:
         values["decay_form"] = _DECAY_OF_OPTIMIZER.get(optimizer)
@@ -207,7 +227,7 @@ def _short(value: object) -> str:
     return str(value)[:80] if isinstance(value, str | int | float) else type(value).__name__
 
 
-def ambiguities(known: Hyperparameters) -> Iterator[str]:
+def ambiguities(known: Hyperparameters) -> Iterator[Note]:
     """What the hyperparameters leave open about the decay of the whole.
 
     Example:
@@ -217,7 +237,7 @@ def ambiguities(known: Hyperparameters) -> Iterator[str]:
     second = known.extra.get("muon_lr")
     if second is not None and known.optimizer != "adamw":
         first = known.learning_rate
-        yield f"two learning rates: {first}, and muon_lr {second} for the hidden matrices"
+        yield Note(RunNoteKind.TWO_RATES, first=first, name="muon_lr", second=second)
 
 
 def fill(known: Hyperparameters, more: Hyperparameters) -> Hyperparameters:

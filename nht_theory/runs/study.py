@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
+from nht_theory.runs.notes import Note
 from nht_theory.runs.run import Run
 
 __all__ = ["LeftOut", "Merge", "Study"]
@@ -39,7 +40,7 @@ class Study:
     runs: tuple[Run, ...]
     merges: tuple[Merge, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def without_trajectory(self) -> tuple[Run, ...]:

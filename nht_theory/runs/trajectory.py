@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns
+from nht_theory.runs.notes import Note, RunNoteKind
 
 Cells = Sequence[object]
 ACCURACIES = (
@@ -31,7 +32,7 @@ class Trajectory:
 
     steps: NDArray[np.int64]
     values: Mapping[str, NDArray[np.float64]]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def trajectory(cells: Mapping[str, Cells], resolution: column_names.Resolution) -> Trajectory:
@@ -62,7 +63,7 @@ def trajectory(cells: Mapping[str, Cells], resolution: column_names.Resolution) 
         _note_not_finite(ours, values[ours], cells[source.name], clock, notes)
     timed = np.isfinite(clock)
     if not timed.all():
-        notes.append(f"{int((~timed).sum())} rows without a step are left out")
+        notes.append(Note(RunNoteKind.WITHOUT_STEP, count=int((~timed).sum())))
         clock = clock[timed]
         values = {name: series[timed] for name, series in values.items()}
     steps = clock.astype(np.int64)
@@ -105,7 +106,7 @@ def last_steps_of_epochs(
 
 def _clock(
     cells: Mapping[str, Cells], resolution: column_names.Resolution
-) -> tuple[NDArray[np.float64], list[str]]:
+) -> tuple[NDArray[np.float64], list[Note]]:
     source = resolution.sources.get(columns.STEP)
     notes = []
     if source is None:
@@ -115,7 +116,7 @@ def _clock(
                 f"no column holds the step (columns: {', '.join(cells)})",
                 remedy="name it with --map step=COLUMN",
             )
-        notes.append(f"no step column: {source.name} is the clock, rates are per {source.name}")
+        notes.append(Note(RunNoteKind.EPOCH_CLOCK, name=source.name))
     clock = _floats(cells[source.name], source.name)
     finite = clock[np.isfinite(clock)]
     whole = finite == np.floor(finite)
@@ -152,14 +153,14 @@ def _note_not_finite(
     series: NDArray[np.float64],
     cells: Cells,
     clock: NDArray[np.float64],
-    notes: list[str],
+    notes: list[Note],
 ) -> None:
     """Count the cells that were logged as NaN or infinity (a blank cell was not logged)."""
     suspect = np.flatnonzero(~np.isfinite(series))
     bad = [row for row in suspect.tolist() if not _blank(cells[row])]
     if bad:
         notes.append(
-            f"{ours}: {len(bad)} values are NaN or infinite, first at step {clock[bad[0]]:g}"
+            Note(RunNoteKind.NOT_FINITE, column=ours, count=len(bad), step=float(clock[bad[0]]))
         )
 
 
@@ -168,7 +169,7 @@ def _blank(cell: object) -> bool:
 
 
 def _united(
-    steps: NDArray[np.int64], values: Mapping[str, NDArray[np.float64]], notes: list[str]
+    steps: NDArray[np.int64], values: Mapping[str, NDArray[np.float64]], notes: list[Note]
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
     """One row per step, in order."""
     grid = np.unique(steps)
@@ -184,16 +185,17 @@ def _united(
         united[name][np.searchsorted(grid, steps[kept])] = series[kept]
     if superseded:
         notes.append(
-            f"{len(superseded)} evaluations logged again after a restart (steps {min(superseded)} "
-            f"to {max(superseded)}): the later record is kept"
+            Note(
+                RunNoteKind.RESTARTED,
+                count=len(superseded),
+                first=min(superseded),
+                last=max(superseded),
+            )
         )
     elif repeated:
-        first = min(repeated)
-        notes.append(
-            f"{len(repeated)} steps logged twice (first {first}): the later record is kept"
-        )
+        notes.append(Note(RunNoteKind.LOGGED_TWICE, count=len(repeated), first=min(repeated)))
     elif bool(np.any(np.diff(steps) < 0)) and not _interleaved(steps, values):
-        notes.append("rows were out of order: sorted by step")
+        notes.append(Note(RunNoteKind.OUT_OF_ORDER))
     logged = np.zeros(grid.shape, dtype=bool)
     for series in united.values():
         logged |= ~np.isnan(series)
@@ -243,17 +245,17 @@ def _squared(values: dict[str, NDArray[np.float64]], resolution: column_names.Re
                 values[ours] = values[ours] ** 2
 
 
-def _worst_group(values: dict[str, NDArray[np.float64]], notes: list[str]) -> None:
+def _worst_group(values: dict[str, NDArray[np.float64]], notes: list[Note]) -> None:
     """The lowest of the group accuracies, where a log has these and not it."""
     groups = columns.groups_of(columns.GROUP_ACCURACY, values)
     if len(groups) < 2 or columns.WORST_GROUP_ACCURACY in values:
         return
     each = [values[columns.of_group(columns.GROUP_ACCURACY, group)] for group in groups]
     values[columns.WORST_GROUP_ACCURACY] = np.min(each, axis=0)
-    notes.append(f"worst_group_accuracy is the lowest of {len(groups)} group accuracies")
+    notes.append(Note(RunNoteKind.WORST_OF_GROUPS, count=len(groups)))
 
 
-def _fractions(values: dict[str, NDArray[np.float64]], notes: list[str]) -> None:
+def _fractions(values: dict[str, NDArray[np.float64]], notes: list[Note]) -> None:
     """Scale accuracies to [0, 1]; per cent is decided for the whole log at once."""
     names = [
         name for name in values if name in ACCURACIES or name.startswith(columns.GROUP_ACCURACY)
@@ -267,4 +269,4 @@ def _fractions(values: dict[str, NDArray[np.float64]], notes: list[str]) -> None
         raise InputError(f"an accuracy is {highest:g}", remedy="map the right column with --map")
     for name in names:
         values[name] = values[name] / 100
-    notes.append(f"accuracies are in per cent (up to {highest:g}): divided by 100")
+    notes.append(Note(RunNoteKind.PER_CENT, highest=highest))

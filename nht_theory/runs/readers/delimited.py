@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
+from nht_theory.runs.notes import Note, RunNoteKind, notes_on
 from nht_theory.runs.readers.text import read_text
 from nht_theory.runs.record import Record
 from nht_theory.runs.settings import split
@@ -50,9 +51,9 @@ def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> R
     if not rows:
         raise InputError("a header and no evaluation", source=path)
     settings, results = split(beside or {})
-    notes = [f"{item.file}: {item.reason}" for item in left_out]
+    notes = list(notes_on(left_out))
     if not text.endswith("\n") and not left_out:
-        notes.append("no newline after the last row: its last cell may be cut")
+        notes.append(Note(RunNoteKind.NO_LAST_NEWLINE))
     return Record(
         name=name,
         source=path,

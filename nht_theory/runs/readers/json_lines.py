@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
+from nht_theory.runs.notes import notes_on
 from nht_theory.runs.readers.text import read_text
 from nht_theory.runs.record import Record
 from nht_theory.runs.settings import split
@@ -47,7 +48,7 @@ def read(path: Path, name: str, beside: Mapping[str, object] | None = None) -> R
         cells=columns_of_rows(evaluations),
         settings=settings,
         results=results,
-        notes=tuple(f"{item.file}: {item.reason}" for item in left_out),
+        notes=notes_on(left_out),
         left_out=left_out,
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns, events
+from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.readers.json_lines import columns_of_rows
 from nht_theory.runs.record import Record
 from nht_theory.runs.settings import split
@@ -126,13 +127,13 @@ def _record(path: Path, label: str, stored: Mapping[str, object]) -> Record:
             raise InputError(f"the columns of its log differ in length ({sizes})")
     beside = {key: value for key, value in stored.items() if key not in LOG_KEYS}
     settings, results = split(beside)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     configuration = stored.get("config")
     if isinstance(configuration, str) and configuration in COMPANION_CONFIGURATIONS:
         settings.update(COMPANION_CONFIGURATIONS[configuration])
     elif stored.keys() >= COMPANION_KEYS and "optimizer" not in stored:
         settings["optimizer"] = "adamw"
-        notes = ("optimizer not stored: AdamW, as arXiv 2603.13331 says of these logs",)
+        notes = (Note(RunNoteKind.OPTIMIZER_FROM_PAPER),)
     return Record(
         name=label,
         source=path,

@@ -7,6 +7,7 @@ from pathlib import Path
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import run_format, settings
+from nht_theory.runs.notes import Note, RunNoteKind, notes_on
 from nht_theory.runs.readers.json_lines import columns_of_rows, read_rows
 from nht_theory.runs.record import Record
 from nht_theory.runs.run import Hyperparameters
@@ -22,19 +23,23 @@ def read(directory: Path, name: str) -> Record:
     document = run_format.read_run(directory)
     log = directory / run_format.METRICS_FILE
     rows, left_out = read_rows(log)
-    notes = [f"{item.file}: {item.reason}" for item in left_out]
+    notes = list(notes_on(left_out))
     settled = True
     try:
         status = run_format.read_status(directory)
     except InputError as error:
         status = None
-        notes.append(f"{run_format.STATUS_FILE} is malformed: {error.problem}")
+        notes.append(
+            Note(RunNoteKind.STATUS_MALFORMED, file=run_format.STATUS_FILE, reason=error.problem)
+        )
         left_out = (*left_out, LeftOut(run_format.STATUS_FILE, error.problem))
     if status is not None:
         settled = status.ended
         if status.state is not run_format.RunState.FINISHED:
             why = f" ({status.error})" if status.error else ""
-            notes.append(f"{status.state} at step {status.step}{why}")
+            notes.append(
+                Note(RunNoteKind.ENDED_EARLY, state=str(status.state), step=status.step, why=why)
+            )
     recorded = Hyperparameters(
         seed=document.seed,
         parameter_count=document.parameter_count,

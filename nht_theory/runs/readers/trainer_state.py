@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
+from nht_theory.runs.notes import notes_on
 from nht_theory.runs.readers.json_lines import columns_of_rows
 from nht_theory.runs.readers.text import read_json
 from nht_theory.runs.record import Record
@@ -39,7 +40,7 @@ def read(paths: Sequence[Path], name: str) -> Record:
             LeftOut(f"{other.parent.name}/{other.name}", f"continued by {label}")
             for other in paths[index + 1 :]
         ]
-        notes = tuple(f"{item.file}: {item.reason}" for item in left_out)
+        notes = notes_on(left_out)
         return Record(
             name=record.name,
             source=record.source,
