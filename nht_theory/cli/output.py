@@ -114,13 +114,15 @@ def progress() -> Iterator[Report]:
 
 def _plain_progress() -> Report:
     """Lines at every tenth of an activity, and none for one of few parts."""
-    tenths: dict[str, int] = {}
+    last = (0, 0, -1)  # parts done, parts in all, tenth
 
     def write(what: str, done: int, total: int) -> None:
-        # "judging P1" and "judging P2" are parts of one activity.
-        activity, tenth = what.partition(" ")[0], 10 * done // total if total else 10
-        if total > 10 and tenths.get(activity) != tenth:
-            tenths[activity] = tenth
+        nonlocal last
+        tenth = 10 * done // total if total else 10
+        # Each part may have its own words; an activity that begins anew counts from its start.
+        anew = done < last[0] or total != last[1]
+        if total > 10 and (anew or tenth != last[2]):
             print(f"{what} {done}/{total}", file=sys.stderr)
+        last = (done, total, tenth)
 
     return write

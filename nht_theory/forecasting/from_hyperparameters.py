@@ -268,7 +268,7 @@ class _Question:
 
     def _blocked_inequality(self, floor: float | None, steps: TransitionSteps) -> Inequality:
         self.formulas["regime.blocked"] = floors.noise_floor.name
-        plain = _less(Regime.BLOCKED, "V_st <= V_inf", self.structured, floor)
+        plain = _less(Regime.BLOCKED, "V_st <= V_inf", self.structured, floor, or_equal=True)
         if self._constant or floor is None:
             return plain
         # A falling learning rate lowers the floor: the expected norm itself decides.
@@ -321,8 +321,11 @@ class _Question:
         return Boundaries(weak, blocked, strong)
 
 
-def _less(regime: Regime, text: str, left: float | None, right: float | None) -> Inequality:
+def _less(
+    regime: Regime, text: str, left: float | None, right: float | None, *, or_equal: bool = False
+) -> Inequality:
+    """Whether left < right, or left <= right, as ``text`` says in words."""
     if left is None or right is None:
         return Inequality(regime, text, left, right, None, None)
-    holds = left <= right if "<=" in text else left < right
+    holds = left <= right if or_equal else left < right
     return Inequality(regime, text, left, right, holds, right - left)

@@ -17,7 +17,7 @@ from nht_theory.predictions.validate import Validation
 from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting import citation_latex, citation_text
 from nht_theory.reporting.cited_law import CitedLaw, cited_law, cited_rivals
-from nht_theory.reporting.cited_number import CitedNumber
+from nht_theory.reporting.cited_number import CitedNumber, verdict_identifier
 from nht_theory.reporting.provenance import data_hash, origin, software_version
 from nht_theory.runs.study import Study
 
@@ -170,7 +170,7 @@ def _of_verdict(own: Verdict, options: tuple[tuple[str, str], ...]) -> CitedNumb
     known = tuple(key for key in claim.references)
     corrected = own.holm_p_value is not None
     return CitedNumber(
-        identifier=f"verdict.{own.prediction}",
+        identifier=verdict_identifier(own.prediction),
         label=f"{own.prediction}: {own.statistic_name}",
         value=own.statistic,
         unit="1",

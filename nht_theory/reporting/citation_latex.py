@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nht_theory.conventions import VerdictKind
 from nht_theory.inference.latex import latex_limits, latex_number, latex_text, table
 from nht_theory.reporting.citation_text import facts_sentence
-from nht_theory.reporting.cited_number import CitedNumber
+from nht_theory.reporting.cited_number import CitedNumber, verdict_identifier
 
 if TYPE_CHECKING:
     from nht_theory.reporting.citation import Citation
@@ -82,14 +82,10 @@ def _rival_table(citation: Citation) -> str:
 
 
 def _verdict_table(citation: Citation, facts: str) -> str:
-    numbers = {
-        number.identifier: number
-        for number in citation.numbers
-        if number.identifier.startswith("verdict.")
-    }
+    numbers = {number.identifier: number for number in citation.numbers}
     rows, comments = [], []
     for own in citation.verdicts:
-        number = numbers.get(f"verdict.{own.prediction}")
+        number = numbers.get(verdict_identifier(own.prediction))
         name = latex_text(own.prediction)
         if number is None:
             rows.append(

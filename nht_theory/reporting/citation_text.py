@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nht_theory.inference.latex import significant
-from nht_theory.reporting.cited_number import CitedNumber, p_text
+from nht_theory.reporting.cited_number import CitedNumber, p_text, verdict_identifier
 
 if TYPE_CHECKING:
     from nht_theory.reporting.citation import Citation, StudyFacts
@@ -26,11 +26,9 @@ def apa(citation: Citation) -> str:
             f"{fit.held_out.percentage_error_by_group:.1f}% a configuration, n = {fit.fit.n} "
             f"({fit.fit.n_right_censored} right-censored). [rival.{place}.aicc]"
         )
-    lines += [
-        number_sentence(number)
-        for number in citation.numbers
-        if number.identifier.startswith("verdict.")
-    ]
+    numbers = {number.identifier: number for number in citation.numbers}
+    decided = (numbers.get(verdict_identifier(own.prediction)) for own in citation.verdicts)
+    lines += [number_sentence(number) for number in decided if number is not None]
     return "\n".join([*lines, *(f"Not estimated: {text}." for text in citation.law.missing)])
 
 

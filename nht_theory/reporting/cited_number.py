@@ -50,6 +50,16 @@ class CitedNumber:
     units_are: str = ""
 
 
+def verdict_identifier(claim: str) -> str:
+    """Identifier of the number that decided on a claim.
+
+    Example:
+        >>> verdict_identifier("P6")
+        'verdict.P6'
+    """
+    return f"verdict.{claim}"
+
+
 def p_text(p_value: float) -> str:
     """A p-value in the APA manner, without its leading zero.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,14 +133,15 @@ def _notes(content: ReportContent) -> list[str]:
 
 def _linked(answer: Answer, claims: Iterable[str]) -> tuple[str, str, list[Markup]]:
     """Question, headline and sentences of an answer; a claim that has a card links to it."""
-    names = "|".join(sorted(map(re.escape, claims), key=len, reverse=True))
-    if not answer.lists_claims or not names:
-        return answer.question, answer.headline, [escape(text) for text in answer.sentences]
-    link = r'<a href="#claim-\1">\1</a>'
+    with_card = set(claims)
+    link = Markup('<a href="#claim-{0}">{0}</a>').format
     linked = [
-        Markup(re.sub(rf"\b({names})\b", link, str(escape(text)))) for text in answer.sentences
+        escape(f"{one.heading}: ")
+        + Markup(", ").join(link(name) if name in with_card else name for name in one.claims)
+        + "."
+        for one in answer.claims
     ]
-    return answer.question, answer.headline, linked
+    return answer.question, answer.headline, [*map(escape, answer.sentences), *linked]
 
 
 def _card(verdict: Verdict, content: ReportContent, titles: Mapping[str, str]) -> _Card:

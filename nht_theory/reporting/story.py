@@ -13,13 +13,40 @@ from nht_theory.reporting.content import ReportContent, ScoredForecast
 
 
 @dataclass(frozen=True)
+class ClaimList:
+    """The claims of one verdict.
+
+    Example:
+        >>> print(ClaimList(VerdictKind.NOT_APPLICABLE, ("P1", "law")))
+        Not applicable: P1, law.
+    """
+
+    verdict: VerdictKind
+    claims: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.heading}: {', '.join(self.claims)}."
+
+    @property
+    def heading(self) -> str:
+        """The verdict, as a sentence begins."""
+        return self.verdict.capitalize()
+
+
+@dataclass(frozen=True)
 class Answer:
-    """One question with its answer: a headline and the sentences that qualify it."""
+    """One question with its answer: a headline and the sentences that qualify it.
+
+    Attributes:
+        question, headline: in words.
+        sentences: what qualifies the headline.
+        claims: claims by verdict, which follow the sentences.
+    """
 
     question: str
     headline: str
     sentences: tuple[str, ...]
-    lists_claims: bool = False
+    claims: tuple[ClaimList, ...] = ()
 
 
 def plural(count: int, noun: str) -> str:
@@ -107,12 +134,11 @@ def _holds(content: ReportContent) -> Answer:
         headline = "No claim can be judged on these data"
         return Answer(question, headline, ("Each claim below says what it would need.",))
     headline = ", ".join(f"{counts[kind]} {kind}" for kind in VerdictKind if counts[kind])
-    sentences = []
-    for kind in VerdictKind:
-        names = [v.prediction for v in content.verdicts if v.verdict is kind]
-        if names:
-            sentences.append(f"{kind.capitalize()}: {', '.join(names)}.")
-    return Answer(question, headline, tuple(sentences), lists_claims=True)
+    listed = (
+        ClaimList(kind, tuple(v.prediction for v in content.verdicts if v.verdict is kind))
+        for kind in VerdictKind
+    )
+    return Answer(question, headline, (), tuple(one for one in listed if one.claims))
 
 
 def _cite(content: ReportContent) -> Answer:
@@ -132,16 +158,21 @@ def _cite(content: ReportContent) -> Answer:
     return Answer("What may be cited?", headline, tuple(sentences))
 
 
-def effect(verdict: Verdict, *, named: bool = True) -> str:
-    """The statistic with its interval, in words and numbers; "" when there is none."""
+def effect(verdict: Verdict, *, named: bool = True, coverage: bool = True) -> str:
+    """The statistic with its interval, in words and numbers; "" when there is none.
+
+    Args:
+        verdict: of a claim.
+        named: whether to say what the statistic is.
+        coverage: whether to say that of the interval.
+    """
     if verdict.statistic is None:
         return ""
     interval = verdict.interval
-    around = (
-        ""
-        if interval is None
-        else f" [{in_digits(interval.low)}, {in_digits(interval.high)}] ({interval.coverage:.0%})"
-    )
+    around = ""
+    if interval is not None:
+        around = f" [{in_digits(interval.low)}, {in_digits(interval.high)}]"
+        around += f" ({interval.coverage:.0%})" if coverage else ""
     name = f" ({verdict.statistic_name})" if named and verdict.statistic_name else ""
     return f"{in_digits(verdict.statistic, 4)}{around}{name}"
 

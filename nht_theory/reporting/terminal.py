@@ -56,10 +56,13 @@ def print_story(content: ReportContent, console: Console, *, verbose: bool = Fal
     parts: list[RenderableType] = []
     for answer in answers(content):
         parts.append(Text.assemble((answer.question, "dim"), " ", (answer.headline, "bold")))
-        sentences = answer.sentences
-        if answer.lists_claims and content.judged:
-            # The table below holds the claims that were judged.
-            sentences = tuple(text for text in sentences if text.startswith("Not applicable"))
+        # The table below holds the claims that were judged.
+        listed = (
+            one
+            for one in answer.claims
+            if one.verdict is VerdictKind.NOT_APPLICABLE or not content.judged
+        )
+        sentences = (*answer.sentences, *map(str, listed))
         if sentences:
             parts.append(_indented(" ".join(sentences), console.width))
     if content.judged:
@@ -199,9 +202,7 @@ def verdict_table(content: ReportContent, width: int, *, whole: bool = False) ->
         p = own.p_value if own.holm_p_value is None else own.holm_p_value
         wide = whole or width >= WIDE
         censored = f" ({own.n_censored} cens.)" if own.n_censored and wide else ""
-        shown = effect(own, named=False)
-        if not wide and own.interval is not None:
-            shown = shown.removesuffix(f" ({own.interval.coverage:.0%})")
+        shown = effect(own, named=False, coverage=wide)
         rule = own.rule if whole or len(own.rule) <= left else f"{own.rule[: left - 1]}…"
         table.add_row(
             Text(own.prediction),

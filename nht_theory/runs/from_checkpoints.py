@@ -172,10 +172,28 @@ def in_steps(weights: Run, last_steps: Mapping[int, int]) -> tuple[Run, tuple[Le
         for epoch in weights.steps[~known]
     )
     # What reading them noted of their clock holds no longer.
-    notes = [note for note in weights.notes if note.kind not in _OF_THE_OWN_CLOCK]
-    notes.append(Note(RunNoteKind.PLACED_BY_EPOCH))
     values = {name: series[known] for name, series in weights.values.items()}
+    notes = [
+        placed
+        for note in weights.notes
+        if note.kind not in _OF_THE_OWN_CLOCK
+        and (placed := _on_the_clock_of_the_log(note, steps, values)) is not None
+    ]
+    notes.append(Note(RunNoteKind.PLACED_BY_EPOCH))
     return replace(weights, steps=steps, values=values, notes=tuple(notes)), left_out
+
+
+def _on_the_clock_of_the_log(
+    note: Note, steps: NDArray[np.int64], values: Mapping[str, NDArray[np.float64]]
+) -> Note | None:
+    """A note, its step counted as the log does; None where it is on none of the steps kept."""
+    if note.kind is not RunNoteKind.NOT_FINITE:
+        return note
+    column = str(note.values["column"])
+    bad = steps[~np.isfinite(values[column])]
+    if not bad.size:
+        return None
+    return Note(note.kind, column=column, count=int(bad.size), step=int(bad[0]))
 
 
 def _on(
