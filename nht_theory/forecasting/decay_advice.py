@@ -111,8 +111,7 @@ def _decide(
     score: Separation,
     falling: Mapping[str, float],
 ) -> tuple[Expectation, Ground]:
-    against = earlier.lawfulness.objections(target.settings)
-    too_strong = next((ground for ground in against if ground.decay_too_strong), None)
+    too_strong = earlier.lawfulness.decay_too_strong(target.settings)
     if too_strong is not None:
         return Expectation.DOES_NOT, too_strong
     forecast = forecast_with(target, earlier)

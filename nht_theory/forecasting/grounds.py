@@ -81,8 +81,10 @@ class Ground:
         side: of the earlier runs' range on which ``value`` lies.
         value: the number found.
         low, high: the range, or the bound (``low``), that it is compared with.
+        factor: how far beyond the range the law reaches.
         count: how many runs were found, or the step at which something was.
-        total: how many runs are needed, or were looked at; beyond ``factor`` for a distance.
+        total: how many runs are needed, or were looked at.
+        lawless: how many runs are of configurations that broke the law.
         names: further settings, schedules or values named.
         detail: what another library or the source said, to be repeated only.
     """
@@ -93,8 +95,10 @@ class Ground:
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    factor: float | None = None
     count: int = 0
     total: int = 0
+    lawless: int = 0
     names: tuple[str, ...] = ()
     detail: str = ""
 
@@ -134,7 +138,7 @@ _NAMES_SHOWN = 4
 
 
 def _few_lawful(one: Ground) -> str:
-    broke = f"; {one.value:g} are of configurations that broke it" if one.value else ""
+    broke = f"; {one.lawless} are of configurations that broke it" if one.lawless else ""
     return f"{one.count} earlier runs obeyed the law, {one.total} are needed{broke}"
 
 
@@ -159,11 +163,14 @@ def _beyond_the_lawful(one: Ground) -> str:
     )
 
 
+_SLOW = {WEIGHT_DECAY: "under weak decay", "learning_rate": "at a low learning rate"}
+
+
 def _unmemorized_side(one: Ground) -> str:
     return (
         f"{_beyond_the_lawful(one)}, on a side where {one.count} earlier runs (at "
-        f"{', '.join(one.names)}) had not memorised within their budget, which under weak decay is "
-        "not suppression"
+        f"{', '.join(one.names)}) had not memorised within their budget, which "
+        f"{_SLOW.get(one.setting, 'there')} is not suppression"
     )
 
 
@@ -219,13 +226,15 @@ _SENTENCES: Mapping[GroundKind, str | Callable[[Ground], str]] = {
     GroundKind.LAWLESS_CONFIGURATION: "earlier runs of this very configuration broke the law",
     GroundKind.UNMEMORIZED_CONFIGURATION: (
         "earlier runs of this very configuration had not memorised within their budget, which "
-        "under weak decay is not suppression"
+        "under weak decay or at a low learning rate is not suppression"
     ),
     GroundKind.LAWLESS_SIDE: lambda one: (
         f"{_beyond_the_lawful(one)}, on a side where earlier runs broke it"
     ),
     GroundKind.UNMEMORIZED_SIDE: _unmemorized_side,
-    GroundKind.TOO_FAR: lambda one: f"{_beyond_the_lawful(one)} by more than a factor {one.total}",
+    GroundKind.TOO_FAR: lambda one: (
+        f"{_beyond_the_lawful(one)} by more than a factor {one.factor:g}"
+    ),
     GroundKind.FOREIGN_START: lambda one: (
         f"V at step 0 is {one.value:.4g}, where earlier runs make {one.low:.4g} to {one.high:.4g} "
         "likely: another network or initialisation, whose V_sc and V_st are its own"

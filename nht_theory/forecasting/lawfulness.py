@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nht_theory.forecasting.calibration import Configuration, Observation
-from nht_theory.forecasting.grounds import WEIGHT_DECAY, Ground, GroundKind, Side
+from nht_theory.forecasting.grounds import Ground, GroundKind, Side
 
 EFFICIENCY_RANGE = (0.25, 1.25)
 """Efficiencies at which a delay counts as the law's: from half of the paper's own lower bound
@@ -126,14 +126,14 @@ class Lawfulness:
         Within the range of every setting over the lawful runs it may be claimed. Beyond the range
         it may not where a lawless run lies on the same side, since the law broke somewhere
         between; nor farther than it reaches (:func:`too_far`); nor where the configuration itself
-        broke it. Below the lawful weight decays a run that was not memorised within its budget
-        shows no suppression, and is told apart.
+        broke it. Below the lawful weight decays and learning rates a run that was not memorised
+        within its budget shows no suppression, and is told apart.
         """
         found = []
         own = [one for one in self.lawless if one.configuration == configuration]
         if own:
-            weak = self._side_of(WEIGHT_DECAY, settings) is Side.BELOW
-            unmemorized = weak and _only_unmemorized(own)
+            slow = any(self._side_of(name, settings) is Side.BELOW for name in CLOCK_SETTINGS)
+            unmemorized = slow and _only_unmemorized(own)
             found.append(
                 Ground(
                     GroundKind.UNMEMORIZED_CONFIGURATION
@@ -143,6 +143,20 @@ class Lawfulness:
             )
         beyond = (self._beyond(name, settings) for name in sorted(settings))
         return (*found, *(one for one in beyond if one is not None))
+
+    def decay_too_strong(
+        self, settings: Mapping[str, float], configuration: Configuration = ()
+    ) -> Ground | None:
+        """The ground on which weight decay is too strong at these settings; None where it is not,
+        or where another setting too lies where the law may not be claimed."""
+        against = self.objections(settings, configuration)
+        of_decay = [one for one in against if one.decay_too_strong]
+        others = [
+            one
+            for one in against
+            if not one.decay_too_strong and one.kind is not GroundKind.LAWLESS_CONFIGURATION
+        ]
+        return of_decay[0] if of_decay and not others else None
 
     def _range(self, name: str) -> tuple[float, float] | None:
         known = [one.settings[name] for one in self.lawful if name in one.settings]
@@ -165,20 +179,21 @@ class Lawfulness:
             return None
         value, (low, high) = settings[name], known
         broken = [one for one in self.lawless if self._side_of(name, one.settings) is side]
-        if broken and name == WEIGHT_DECAY and side is Side.BELOW and _only_unmemorized(broken):
+        if name in CLOCK_SETTINGS and side is Side.BELOW and _only_unmemorized(broken):
             at = tuple(f"{level:g}" for level in sorted({one.settings[name] for one in broken}))
-            return Ground(
-                GroundKind.UNMEMORIZED_SIDE, name, side, value, low, high, len(broken), names=at
-            )
+            kind = GroundKind.UNMEMORIZED_SIDE
+            return Ground(kind, name, side, value, low, high, count=len(broken), names=at)
         if broken:
-            return Ground(GroundKind.LAWLESS_SIDE, name, side, value, low, high, len(broken))
+            kind = GroundKind.LAWLESS_SIDE
+            return Ground(kind, name, side, value, low, high, count=len(broken))
         if too_far(name, value, low, high):
             reach = EXTRAPOLATION if name in CLOCK_SETTINGS else OTHER_EXTRAPOLATION
-            return Ground(GroundKind.TOO_FAR, name, side, value, low, high, total=int(reach))
+            return Ground(GroundKind.TOO_FAR, name, side, value, low, high, factor=reach)
         return None
 
 
 def _only_unmemorized(runs: Sequence[Observation]) -> bool:
-    """Whether those of these runs that tell were all not memorised within their budget."""
+    """Whether those of these runs that tell were all not memorised within their budget; False
+    where none tells."""
     told = {outcome_of(one) for one in runs} - {None}
     return told == {Outcome.NOT_MEMORIZED}

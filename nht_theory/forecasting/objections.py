@@ -38,7 +38,7 @@ def law_objection(target: Observation, earlier: EarlierRuns) -> Ground | None:
     lawful, lawless = earlier.lawfulness.lawful, earlier.lawfulness.lawless
     if len(lawful) < MINIMUM_LAW:
         return Ground(
-            GroundKind.FEW_LAWFUL, count=len(lawful), total=MINIMUM_LAW, value=len(lawless)
+            GroundKind.FEW_LAWFUL, count=len(lawful), total=MINIMUM_LAW, lawless=len(lawless)
         )
     return (
         _unstated(target, earlier)

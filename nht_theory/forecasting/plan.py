@@ -106,8 +106,8 @@ def plan_from_observations(
         value for value in _decays(earlier.lawfulness.lawless) if value > max(lawful, default=0)
     ]
     tried = _choices(chosen, earlier, lawful)
-    against = earlier.lawfulness.objections(target.settings, target.configuration)
-    regime, reason = _regime(forecast, chosen, against)
+    too_strong = earlier.lawfulness.decay_too_strong(target.settings, target.configuration)
+    regime, reason = _regime(forecast, chosen, too_strong)
     outlook = outlook_of(target, earlier)
     return TrainingPlan(
         forecast=forecast,
@@ -196,13 +196,13 @@ def _weak_boundary(tried: Sequence[WeightDecayChoice]) -> float | None:
 
 
 def _regime(
-    forecast: Forecast, chosen: Hyperparameters, against: Sequence[Ground]
+    forecast: Forecast, chosen: Hyperparameters, too_strong: Ground | None
 ) -> tuple[Regime, str]:
     """The regime, and what decided. Only decay that is too strong by earlier runs is strong: a
     side on which they were too weak, or another setting, says nothing of suppression."""
     if forecast.basis is not Basis.LAW:
         decided = any(ground.of_lawfulness for ground in forecast.grounds)
-        strong = decided and any(ground.decay_too_strong for ground in against)
+        strong = decided and too_strong is not None
         return (Regime.STRONG if strong else Regime.UNKNOWN), forecast.reason
     within = forecast.probability_within_budget
     if within is None or chosen.total_steps is None:
