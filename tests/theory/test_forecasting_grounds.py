@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.cli import follow
 from nht_theory.conventions import Regime
 from nht_theory.forecasting.advice import advise_run
 from nht_theory.forecasting.calibration import observe_all
@@ -168,3 +169,22 @@ def test_every_kind_has_its_sentence() -> None:
         ground = Ground(kind, "p", Side.ABOVE, 3.0, 1.0, 2.0, 5.0, 4, 9, 2, ("a",), "why")
         assert str(ground)
         assert "None" not in str(ground)
+
+
+def test_following_ends_with_the_switch_and_not_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that grows has no status: the kind of ground ends it, and no wait comes before."""
+
+    def waits(_: float) -> None:
+        raise AssertionError("it goes on after the switch")
+
+    monkeypatch.setattr(follow.time, "sleep", waits)
+    run = LAWFUL[0]
+    log = tmp_path / "new.csv"
+    columns = ("train_accuracy", "heldout_accuracy", "squared_norm")
+    rows = zip(run.steps, *(run.values[name] for name in columns), strict=True)
+    written = [",".join(map(str, row)) for row in rows]
+    log.write_text("\n".join([f"step,{','.join(columns)}", *written]) + "\n")
+    (made,) = follow.follow(log, study(*LAWFUL), every=0.1)
+    assert made.grounds[0].kind is GroundKind.GENERALIZED
