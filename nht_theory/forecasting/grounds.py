@@ -49,6 +49,7 @@ class GroundKind(StrEnum):
     NONE_MEMORIZED = "no earlier run memorised"
     LATE_TO_MEMORIZE = "late to memorise"
     NOT_MEMORIZED_YET = "not memorised yet"
+    UNLOGGED = "accuracy not logged"
     # beside a forecast
     FAILED_NEARBY = "runs nearby never memorised"
     # for or against stronger decay
@@ -58,6 +59,7 @@ class GroundKind(StrEnum):
     FALLS_AT_WEAKER = "norm falls at the weaker decay"
     GROWS_AT_WEAKER = "norm grows at the weaker decay"
     UNKNOWN_AT_WEAKER = "norm unknown at the weaker decay"
+    UNLOGGED_AT_WEAKER = "accuracy not logged at the weaker decay"
 
 
 class Side(StrEnum):
@@ -262,6 +264,10 @@ _SENTENCES: Mapping[GroundKind, str | Callable[[Ground], str]] = {
     GroundKind.NOT_MEMORIZED_YET: lambda one: (
         f"training accuracy has not reached {one.value:g} by step {one.count}"
     ),
+    GroundKind.UNLOGGED: lambda one: (
+        f"no {' and no '.join(one.names)} is logged up to step {one.count}: it is unknown whether "
+        "the run has memorised or generalised already"
+    ),
     GroundKind.FAILED_NEARBY: lambda one: (
         f"{one.count} of {one.total} earlier runs near these settings never memorised"
     ),
@@ -273,6 +279,9 @@ _SENTENCES: Mapping[GroundKind, str | Callable[[Ground], str]] = {
     GroundKind.FALLS_AT_WEAKER: ("S does not decide; at the weaker decay the norm falls already"),
     GroundKind.GROWS_AT_WEAKER: (
         "S does not decide; at the weaker decay the norm grows: the weak regime"
+    ),
+    GroundKind.UNLOGGED_AT_WEAKER: (
+        "no run at the weaker decay logs a held-out accuracy: it is unknown when they switched"
     ),
     GroundKind.UNKNOWN_AT_WEAKER: "no run at the weaker decay memorised with its norm logged",
 }
