@@ -25,6 +25,8 @@ from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
+UNLOGGED = "no run at the weaker decay logs a held-out accuracy: it is unknown when they switched"
+
 
 class Expectation(StrEnum):
     """What stronger decay is expected to do."""
@@ -88,7 +90,10 @@ def advise_decay(
     estimated = [(one.run, estimate_run(one.run, thresholds, floor=False)) for one in weaker]
     score = separation(estimated)
     falling = _falling(estimated)
-    expectation, reason = _decide(target, weaker, earlier, score, falling)
+    told = [one for one in weaker if one.generalization is not None]
+    expectation, reason = (
+        _decide(target, told, earlier, score, falling) if told else (Expectation.UNKNOWN, UNLOGGED)
+    )
     return DecayAdvice(
         expectation=expectation,
         weaker=decay,

@@ -20,6 +20,7 @@ from nht_theory.forecasting.memorization_chance import memorization_chance
 from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
 from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
 from nht_theory.forecasting.steps_ahead import StepsAhead
+from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -83,6 +84,15 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
         calibration: earlier runs; those that are not comparable are left out.
     """
     now = _last_step(target.run)
+    unlogged = _unlogged(target)
+    if unlogged:
+        return _refused(
+            target,
+            now,
+            f"no {' and no '.join(unlogged)} is logged up to step {now}: it is unknown whether the "
+            "run has memorised or generalised already",
+            " ".join(f"--map {name}=COLUMN" for name in unlogged),
+        )
     if target.generalization_step is not None:
         return _refused(
             target,
@@ -93,6 +103,17 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
     alike = tuple(comparable(calibration, target))
     earlier = earlier_runs(alike, target.stated)
     return forecast_with(target, earlier)
+
+
+def _unlogged(target: Observation) -> list[str]:
+    """The accuracies that a run under way does not log; none before training."""
+    if _last_step(target.run) <= 0:
+        return []
+    events = {
+        columns.TRAIN_ACCURACY: target.memorization,
+        columns.HELDOUT_ACCURACY: target.generalization,
+    }
+    return [name for name, event in events.items() if event is None]
 
 
 def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:

@@ -208,6 +208,8 @@ def _rows(
 
 
 def _why_unscored(one: Observation) -> str:
+    if one.memorization is None or one.generalization is None:
+        return f"{one.run.name}: unknown, an accuracy is not logged"
     if one.memorization_step is None:
         return f"{one.run.name}: never memorised"
     if one.generalization_step is None:

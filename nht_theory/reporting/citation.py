@@ -33,6 +33,7 @@ class StudyFacts:
         without_trajectory: records that store events and no log.
         configurations, seeds: distinct settings, and distinct seeds.
         censored: runs that had not generalised at their last evaluation.
+        unknown: runs that log no held-out accuracy, so that nobody can say whether they did.
         thresholds, confidence: levels used throughout.
         data_sha256: of every trajectory, whatever its path.
         version: of the software.
@@ -46,6 +47,7 @@ class StudyFacts:
     configurations: int
     seeds: int
     censored: int
+    unknown: int
     thresholds: Thresholds
     confidence: float
     data_sha256: str
@@ -206,6 +208,7 @@ def _facts(validation: Validation) -> StudyFacts:
         configurations=len({run.hyperparameters.configuration() for run in study.runs}),
         seeds=len(seeds),
         censored=sum(own.censored for own in validation.estimates),
+        unknown=sum(own.unknown for own in validation.estimates),
         thresholds=validation.thresholds,
         confidence=CONFIDENCE,
         data_sha256=data_hash(study.runs),
