@@ -29,8 +29,9 @@ def forecast_at_memorization(
             median=None,
             interval=None,
             probability_within_budget=None,
-            reason=f"training accuracy has not reached {thresholds.train_accuracy:g} by step "
-            f"{last}",
+            reason="no training accuracy is logged: it is unknown whether the run has memorised"
+            if event is None
+            else f"training accuracy has not reached {thresholds.train_accuracy:g} by step {last}",
             remedy="wait until the run memorises, or forecast it as it is with nht forecast",
             calibration=(),
             method="",

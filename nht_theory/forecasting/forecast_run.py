@@ -21,6 +21,7 @@ from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlo
 from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
 from nht_theory.forecasting.steps_ahead import StepsAhead
 from nht_theory.runs import columns
+from nht_theory.runs.configurations import REMEDY
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -49,14 +50,17 @@ def forecast_run(
         thresholds: what counts as memorised and as generalised.
 
     Returns:
-        The forecast; its basis is ``refused`` (with reason and remedy) when nothing stands, and
-        when the run has generalised already.
+        The forecast; its basis is ``refused`` (with reason and remedy) when nothing stands, when
+        the run has generalised already, when it does not log whether it has, and when the earlier
+        runs do not say which of them share a configuration.
 
     Source: arXiv 2603.07323, theorem 3.1, in the exact form of THEORY.md section 3; the models
     are those of docs/explanation/forecasts.md.
     """
     known = run if at is None else run.until(at)
     target = observe(known.until(_last_step(known)), thresholds)
+    if not calibration.configurations.known:
+        return _refused(target, _last_step(known), str(calibration.configurations), REMEDY)
     return forecast_observation(target, observe_all(calibration.runs, thresholds))
 
 

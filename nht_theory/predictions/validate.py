@@ -82,6 +82,7 @@ class Validation:
                 "censored": sum(own.censored for own in self.estimates),
                 "unknown": sum(own.unknown for own in self.estimates),
                 "distinct": len(study.runs),
+                "configurations_known": study.configurations.known,
                 "merged": [
                     {"kept": m.kept, "repeats": list(m.repeats), "reason": m.reason}
                     for m in study.merges

@@ -42,8 +42,13 @@ def facts_sentence(facts: StudyFacts) -> str:
         if facts.unknown
         else ""
     )
+    configurations = (
+        "settings unknown: configurations cannot be told apart"
+        if facts.configurations is None
+        else f"{facts.configurations} configurations"
+    )
     return (
-        f"{facts.runs} distinct runs ({facts.configurations} configurations, {facts.seeds} seeds) "
+        f"{facts.runs} distinct runs ({configurations}, {facts.seeds} seeds) "
         f"were read from {facts.records} records, of which {facts.repeats} repeat another and "
         f"{facts.without_trajectory} hold no trajectory; {facts.censored} runs had not generalised "
         f"when last seen and are right-censored{unknown}. Memorisation and generalisation are the "

@@ -11,6 +11,7 @@ import numpy as np
 from nht_theory.conventions import EventStatus, VerdictKind
 from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting.content import ReportContent, ScoredForecast
+from nht_theory.runs.configurations import REMEDY
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,10 @@ def _forecast_sentences(forecasts: tuple[ScoredForecast, ...]) -> list[str]:
 def _holds(content: ReportContent) -> Answer:
     question = "Does the theory hold for them?"
     counts = Counter(verdict.verdict for verdict in content.verdicts)
+    configurations = content.estimated.study.configurations
+    if not configurations.known:
+        said = f"{configurations}; {REMEDY}."
+        return Answer(question, "No claim can be judged: the settings are unknown", (said,))
     if not content.verdicts or counts[VerdictKind.NOT_APPLICABLE] == len(content.verdicts):
         headline = "No claim can be judged on these data"
         return Answer(question, headline, ("Each claim below says what it would need.",))
