@@ -6,6 +6,7 @@ systematically forbids a merge. It does where at least two pairs of records diff
 (``k3_s0`` and ``kinf_s0``, ``k3_s1`` and ``kinf_s1``) and no stated number contradicts; settings
 that one of the two states, or that are words, count as parts of the name. Only where all these
 pairs are one trajectory to round-off does it tell copies apart: a folder that was stored twice.
+A part that gives a known setting another number (``wd0.3`` and ``wd1.0``) always forbids it.
 
 A position in a file (``results[6]``) is no name, and the name of a file of many records is that of
 a collection: such records are told apart by what they state and by their trajectories alone.
@@ -18,10 +19,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from nht_theory.runs.run import Run
+from nht_theory.runs.settings import SYNONYMS, TASK_SETTINGS
 
 _SEPARATORS = re.compile(r"[^A-Za-z0-9.]+")
 _LETTERS_OR_DIGITS = re.compile(r"[A-Za-z]+|[0-9.]+")
 _POSITION = re.compile(r"\[\d+\]")
+_NUMBERED = re.compile(r"([A-Za-z]+)(\d+(?:\.\d+)?(?:[eE]-?\d+)?)")
+_SETTINGS = frozenset(
+    name
+    for ours, names in {**SYNONYMS, **TASK_SETTINGS}.items()
+    if ours not in ("seed", "total_steps")
+    for name in names
+)
 
 Parts = Counter[str]
 Difference = tuple[tuple[str, ...], tuple[str, ...]]
@@ -46,6 +55,28 @@ def parts_of(record: Run) -> Parts | None:
     settings = {**chosen.extra, "task": chosen.task}
     stated = (f"{name}={value}" for name, value in settings.items() if value is not None)
     return Counter([*words, *stated])
+
+
+def _other_number(one: Parts, other: Parts) -> bool:
+    """Whether two sets of parts give a known setting two numbers.
+
+    Example:
+        >>> _other_number(Counter(["wd0.3", "s0"]), Counter(["wd1.0", "s1"]))
+        True
+        >>> _other_number(Counter(["run3"]), Counter(["run4"]))
+        False
+    """
+    mine, theirs = _numbers(one), _numbers(other)
+    return any(mine[name] != theirs[name] for name in mine.keys() & theirs.keys())
+
+
+def _numbers(parts: Parts) -> dict[str, float]:
+    found = filter(None, map(_NUMBERED.fullmatch, parts))
+    return {
+        name: float(number)
+        for name, number in (match.groups() for match in found)
+        if name.lower() in _SETTINGS
+    }
 
 
 class ConditionsByName:
@@ -79,6 +110,8 @@ class ConditionsByName:
         mine, theirs = self._parts.get(id(one)), self._parts.get(id(other))
         if mine is None or theirs is None or mine == theirs:
             return False
+        if _other_number(mine - theirs, theirs - mine):
+            return True
         sides = sorted(tuple(sorted(side.elements())) for side in (mine - theirs, theirs - mine))
         difference = (sides[0], sides[1])
         if difference not in self._known:

@@ -91,6 +91,11 @@ def test_a_folder_that_was_stored_twice_counts_once() -> None:
     assert kept(*copies) == ["results/s0", "results/s1"]
 
 
+def test_a_known_setting_of_two_numbers_in_a_name_forbids_a_merge() -> None:
+    assert kept(run("wd0.3_seed0"), run("wd1.0_seed0")) == ["wd0.3_seed0", "wd1.0_seed0"]
+    assert kept(run("wd1_seed0"), run("wd1.0_seed0")) == ["wd1_seed0"]
+
+
 def test_a_setting_that_only_one_side_states_tells_conditions_apart() -> None:
     """The name says nothing; the capped runs state their cap, and the others no cap."""
     design = [
