@@ -64,6 +64,17 @@ class Regime(StrEnum):
     UNKNOWN = "unknown"
 
 
+class EventStatus(StrEnum):
+    """What a log says about an event: three answers, of which none stands for another."""
+
+    REACHED = "reached"
+    """It was seen."""
+    CENSORED = "censored"
+    """The metric is logged and had not reached its level when last seen."""
+    UNKNOWN = "unknown"
+    """The metric is not logged: the event may have happened or not."""
+
+
 class VerdictKind(StrEnum):
     """What a test may conclude about a claim."""
 

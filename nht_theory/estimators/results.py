@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nht_theory.conventions import DEFAULT_THRESHOLDS, Regime, Thresholds
+from nht_theory.conventions import DEFAULT_THRESHOLDS, EventStatus, Regime, Thresholds
 from nht_theory.inference.results import Estimate, Interval, Missing, Unavailable
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
@@ -44,6 +44,18 @@ class Crossing:
     def censored(self) -> bool:
         """Whether the event had not happened at the last evaluation."""
         return self.step is None
+
+
+def event_status(event: Crossing | None) -> EventStatus:
+    """Whether an event was reached, is censored, or cannot be known (its metric is not logged).
+
+    Example:
+        >>> event_status(None).value, event_status(Crossing("a", 0.99, 1, None, 30)).value
+        ('unknown', 'censored')
+    """
+    if event is None:
+        return EventStatus.UNKNOWN
+    return EventStatus.CENSORED if event.censored else EventStatus.REACHED
 
 
 @dataclass(frozen=True)
@@ -89,9 +101,24 @@ class RunEstimate:
         return None if self.generalization is None else self.generalization.step
 
     @property
+    def memorization_status(self) -> EventStatus:
+        """Whether memorisation was reached, is censored, or is unknown."""
+        return event_status(self.memorization)
+
+    @property
+    def generalization_status(self) -> EventStatus:
+        """Whether generalisation was reached, is censored, or is unknown."""
+        return event_status(self.generalization)
+
+    @property
     def censored(self) -> bool:
-        """Whether the run had not generalised at its last evaluation (or logs no such metric)."""
-        return self.generalization_step is None
+        """Whether held-out accuracy is logged and the run had not generalised when last seen."""
+        return self.generalization_status is EventStatus.CENSORED
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing tells if the run generalised: no held-out accuracy is logged."""
+        return self.generalization_status is EventStatus.UNKNOWN
 
     @property
     def delay(self) -> int | None:

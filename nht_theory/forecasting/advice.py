@@ -84,8 +84,12 @@ def advise_run(
         calibration: earlier runs.
         at: as in :func:`forecast_known`.
         thresholds: what counts as memorised and as generalised.
+
+    No advice is given where the earlier runs do not say which of them share a configuration.
     """
     made = forecast_known(run, calibration, at=at, thresholds=thresholds)
+    if not calibration.configurations.known:
+        return RunAdvice(made, None, None)
     target = observe(run.until(made.made_at), thresholds)
     known = observe_all(calibration.runs, thresholds)
     alike = tuple(comparable(known, target))

@@ -7,6 +7,7 @@ from nht_theory.estimators.transitions import memorization
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
 from nht_theory.forecasting.forecast_run import forecast_run
 from nht_theory.forecasting.grounds import Ground, GroundKind
+from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -22,7 +23,11 @@ def forecast_at_memorization(
     event = memorization(run, thresholds)
     if event is None or event.step is None:
         last = int(run.steps[-1]) if len(run) else 0
-        ground = Ground(GroundKind.NOT_MEMORIZED_YET, value=thresholds.train_accuracy, count=last)
+        ground = (
+            Ground(GroundKind.UNLOGGED, count=last, names=(columns.TRAIN_ACCURACY,))
+            if event is None
+            else Ground(GroundKind.NOT_MEMORIZED_YET, value=thresholds.train_accuracy, count=last)
+        )
         return Forecast(
             run=run.name,
             stage=Stage.MEMORIZATION,

@@ -91,7 +91,12 @@ def advise_decay(
     estimated = [(one.run, estimate_run(one.run, thresholds, floor=False)) for one in weaker]
     score = separation(estimated)
     falling = _falling(estimated)
-    expectation, ground = _decide(target, weaker, earlier, score, falling)
+    told = [one for one in weaker if one.generalization is not None]
+    expectation, ground = (
+        _decide(target, told, earlier, score, falling)
+        if told
+        else (Expectation.UNKNOWN, Ground(GroundKind.UNLOGGED_AT_WEAKER))
+    )
     return DecayAdvice(
         expectation=expectation,
         weaker=decay,

@@ -43,7 +43,8 @@ def fit_empirical_model(
 
     The offset ln(1/r), r the pure-decay rate, is kept where ``clock`` is asked for and every run
     has one (delays stretch with the clock even where the law fails); else it is zero. A run that
-    memorised and had not switched enters as right-censored, by expectation maximisation. A switch
+    memorised and had not switched enters as right-censored, by expectation maximisation; one that
+    logs no held-out accuracy is unknown and does not enter. A switch
     that came within one evaluation of memorisation counts as half an evaluation interval.
 
     Returns:
@@ -51,7 +52,11 @@ def fit_empirical_model(
 
     Source: Tobin (1958) in logarithms, fitted by the EM algorithm of Schmee and Hahn (1979).
     """
-    used = [one for one in observations if one.memorization_step is not None]
+    used = [
+        one
+        for one in observations
+        if one.memorization_step is not None and one.generalization is not None
+    ]
     seen = np.array([one.generalization_step is not None for one in used], dtype=bool)
     if not seen.any():
         return None

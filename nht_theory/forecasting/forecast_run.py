@@ -21,6 +21,8 @@ from nht_theory.forecasting.memorization_chance import memorization_chance
 from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
 from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
 from nht_theory.forecasting.steps_ahead import StepsAhead
+from nht_theory.runs import columns
+from nht_theory.runs.configurations import REMEDY
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
 
@@ -49,14 +51,18 @@ def forecast_run(
         thresholds: what counts as memorised and as generalised.
 
     Returns:
-        The forecast; its basis is ``refused`` (with reason and remedy) when nothing stands, and
-        when the run has generalised already.
+        The forecast; its basis is ``refused`` (with reason and remedy) when nothing stands, when
+        the run has generalised already, when it does not log whether it has, and when the earlier
+        runs do not say which of them share a configuration.
 
     Source: arXiv 2603.07323, theorem 3.1, in the exact form of THEORY.md section 3; the models
     are those of docs/explanation/forecasts.md.
     """
     known = run if at is None else run.until(at)
     target = observe(known.until(_last_step(known)), thresholds)
+    if not calibration.configurations.known:
+        unknown = Ground(GroundKind.CONFIGURATIONS_UNKNOWN, detail=str(calibration.configurations))
+        return _refused(target, _last_step(known), (unknown,), REMEDY)
     return forecast_observation(target, observe_all(calibration.runs, thresholds))
 
 
@@ -84,6 +90,14 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
         calibration: earlier runs; those that are not comparable are left out.
     """
     now = _last_step(target.run)
+    unlogged = _unlogged(target)
+    if unlogged:
+        return _refused(
+            target,
+            now,
+            (Ground(GroundKind.UNLOGGED, count=now, names=tuple(unlogged)),),
+            " ".join(f"--map {name}=COLUMN" for name in unlogged),
+        )
     if target.generalization_step is not None:
         return _refused(
             target,
@@ -94,6 +108,17 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
     alike = tuple(comparable(calibration, target))
     earlier = earlier_runs(alike, target.stated)
     return forecast_with(target, earlier)
+
+
+def _unlogged(target: Observation) -> list[str]:
+    """The accuracies that a run under way does not log; none before training."""
+    if _last_step(target.run) <= 0:
+        return []
+    events = {
+        columns.TRAIN_ACCURACY: target.memorization,
+        columns.HELDOUT_ACCURACY: target.generalization,
+    }
+    return [name for name, event in events.items() if event is None]
 
 
 def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:

@@ -50,6 +50,7 @@ class GroundKind(StrEnum):
     LATE_TO_MEMORIZE = "late to memorise"
     NOT_MEMORIZED_YET = "not memorised yet"
     UNLOGGED = "accuracy not logged"
+    CONFIGURATIONS_UNKNOWN = "configurations unknown"
     # beside a forecast
     FAILED_NEARBY = "runs nearby never memorised"
     # for or against stronger decay
@@ -264,6 +265,7 @@ _SENTENCES: Mapping[GroundKind, str | Callable[[Ground], str]] = {
     GroundKind.NOT_MEMORIZED_YET: lambda one: (
         f"training accuracy has not reached {one.value:g} by step {one.count}"
     ),
+    GroundKind.CONFIGURATIONS_UNKNOWN: lambda one: one.detail,
     GroundKind.UNLOGGED: lambda one: (
         f"no {' and no '.join(one.names)} is logged up to step {one.count}: it is unknown whether "
         "the run has memorised or generalised already"

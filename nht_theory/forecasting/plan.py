@@ -17,7 +17,7 @@ from nht_theory.forecasting.forecast import Basis, Forecast
 from nht_theory.forecasting.forecast_run import forecast_with, outlook_of
 from nht_theory.forecasting.grounds import Ground
 from nht_theory.runs.run import Hyperparameters, Run
-from nht_theory.runs.study import Study
+from nht_theory.runs.study import Study, require_configurations
 
 RELIABLE = 0.9
 """Probability at which a budget or a weight decay counts as reliable."""
@@ -89,6 +89,7 @@ def plan_training(
 
     Source: THEORY.md section 4 (regimes) and section 10, with V_sc, V_st and c from runs.
     """
+    require_configurations(calibration)
     return plan_from_observations(chosen, observe_all(calibration.runs, thresholds))
 
 

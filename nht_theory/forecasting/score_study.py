@@ -24,7 +24,7 @@ from nht_theory.forecasting.rivals import REFUSED, RIVALS, Answer
 from nht_theory.forecasting.scheduled_clock import clock_of
 from nht_theory.forecasting.score import Said, ScoreRow, same_configuration, score_row
 from nht_theory.runs.run import Run
-from nht_theory.runs.study import Study
+from nht_theory.runs.study import Study, require_configurations
 
 Stage = float | str
 BEFORE: Stage = 0
@@ -76,11 +76,14 @@ def score_study(
         progress: told of each run.
 
     Raises:
-        InputError: no run shows a delay.
+        InputError: no run shows a delay, or the runs do not say which share a configuration.
 
     The configurations in regime are told by their own outcome, which no forecast sees: each
     forecast claims the law, or not, from its earlier runs alone.
     """
+    for learnt in (study, calibration):
+        if learnt is not None:
+            require_configurations(learnt)
     observed = observe_all(study.runs, thresholds)
     shown = [one for one in observed if one.recorded_delay]
     if not shown:
@@ -208,6 +211,8 @@ def _rows(
 
 
 def _why_unscored(one: Observation) -> str:
+    if one.memorization is None or one.generalization is None:
+        return f"{one.run.name}: unknown, an accuracy is not logged"
     if one.memorization_step is None:
         return f"{one.run.name}: never memorised"
     if one.generalization_step is None:

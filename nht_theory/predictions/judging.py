@@ -10,7 +10,8 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import Progress
 from nht_theory.inference.holm import holm
 from nht_theory.predictions.rules import ALPHA
-from nht_theory.predictions.verdict import Prediction, Verdict, failed
+from nht_theory.predictions.verdict import Prediction, Verdict, failed, not_applicable
+from nht_theory.runs.configurations import REMEDY
 
 
 def judge_each(
@@ -19,8 +20,13 @@ def judge_each(
     """The verdict on each claim, before Holm.
 
     A claim whose test ends in an error is not applicable, with the error named; the others are
-    judged all the same.
+    judged all the same. The unit of inference of every claim is the configuration, so that none is
+    judged where the runs do not say which of them share one.
     """
+    configurations = estimates.study.configurations
+    if not configurations.known:
+        reason = f"{configurations}; {REMEDY}"
+        return [not_applicable(prediction.name, reason) for prediction in predictions]
     verdicts = []
     for done, prediction in enumerate(predictions):
         if progress is not None:

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from nht_theory.conventions import EventStatus
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
 from nht_theory.runs.run import Run
 
@@ -64,18 +65,31 @@ def memorized_but_censored(study: StudyEstimates) -> list[Pair]:
     return [
         (run, own)
         for run, own in study.pairs()
-        if own.memorization_step is not None and own.generalization is not None and own.censored
+        if own.memorization_step is not None and own.censored
     ]
 
 
 def with_transition(study: StudyEstimates) -> list[Pair]:
-    """Runs that leave a shortcut solution, or have one to leave: not those that log their training
-    accuracy and never memorise, nor those that generalise as soon as they memorise."""
+    """Runs that leave a shortcut solution, or have one to leave: they memorise, and generalise at
+    a later evaluation or had not when last seen. A run that logs no training or no held-out
+    accuracy may have had no transition at all, and is not among them."""
     return [
         (run, own)
         for run, own in study.pairs()
-        if own.memorization is None
-        or (own.memorization_step is not None and (own.delay is None or own.delay > 0))
+        if own.memorization_step is not None
+        and not own.unknown
+        and (own.delay is None or own.delay > 0)
+    ]
+
+
+def of_unknown_transition(study: StudyEstimates) -> list[Pair]:
+    """Runs that do not say whether they had a transition: an accuracy is not logged, and what is
+    logged does not settle it (a run that never memorises has none, whatever the other says)."""
+    return [
+        (run, own)
+        for run, own in study.pairs()
+        if EventStatus.UNKNOWN in (own.memorization_status, own.generalization_status)
+        and own.memorization_status is not EventStatus.CENSORED
     ]
 
 

@@ -80,7 +80,9 @@ class Validation:
                 "read": len(study.records),
                 "left_out": [{"file": o.file, "reason": o.reason} for o in study.left_out],
                 "censored": sum(own.censored for own in self.estimates),
+                "unknown": sum(own.unknown for own in self.estimates),
                 "distinct": len(study.runs),
+                "configurations_known": study.configurations.known,
                 "merged": [
                     {"kept": m.kept, "repeats": list(m.repeats), "reason": m.reason}
                     for m in study.merges
@@ -161,6 +163,8 @@ def estimate_to_dict(own: RunEstimate) -> dict[str, Any]:
         "run": own.run,
         "memorization_step": own.memorization_step,
         "generalization_step": own.generalization_step,
+        "memorization_status": own.memorization_status.value,
+        "generalization_status": own.generalization_status.value,
         "censored": own.censored,
         **{
             name: value.value if isinstance(value, Estimate) else None

@@ -31,8 +31,10 @@ class StudyFacts:
         records, runs: records found, and distinct runs with a trajectory among them.
         repeats: records that repeat another.
         without_trajectory: records that store events and no log.
-        configurations, seeds: distinct settings, and distinct seeds.
+        configurations, seeds: distinct settings (None where the runs do not say which of them
+            share theirs), and distinct seeds.
         censored: runs that had not generalised at their last evaluation.
+        unknown: runs that log no held-out accuracy, so that nobody can say whether they did.
         thresholds, confidence: levels used throughout.
         data_sha256: of every trajectory, whatever its path.
         version: of the software.
@@ -43,9 +45,10 @@ class StudyFacts:
     runs: int
     repeats: int
     without_trajectory: int
-    configurations: int
+    configurations: int | None
     seeds: int
     censored: int
+    unknown: int
     thresholds: Thresholds
     confidence: float
     data_sha256: str
@@ -148,7 +151,11 @@ def cite(validation: Validation) -> Citation:
         ("confidence", f"{CONFIDENCE:g}"),
         ("equivalence margins", f"{EQUIVALENCE[0]:g} to {EQUIVALENCE[1]:g}"),
     )
-    law = cited_law(StudyEstimates(study, validation.estimates, thresholds), options)
+    law = (
+        cited_law(StudyEstimates(study, validation.estimates, thresholds), options)
+        if study.configurations.known
+        else CitedLaw((), (), (f"delay law: {study.configurations}",))
+    )
     judged = [_of_verdict(own, options) for own in validation.verdicts]
     return Citation(
         facts=_facts(validation),
@@ -203,9 +210,12 @@ def _facts(validation: Validation) -> StudyFacts:
         runs=len(study.runs),
         repeats=sum(len(merge.repeats) for merge in study.merges),
         without_trajectory=len(study.without_trajectory),
-        configurations=len({run.hyperparameters.configuration() for run in study.runs}),
+        configurations=len({run.hyperparameters.configuration() for run in study.runs})
+        if study.configurations.known
+        else None,
         seeds=len(seeds),
         censored=sum(own.censored for own in validation.estimates),
+        unknown=sum(own.unknown for own in validation.estimates),
         thresholds=validation.thresholds,
         confidence=CONFIDENCE,
         data_sha256=data_hash(study.runs),

@@ -34,12 +34,23 @@ def apa(citation: Citation) -> str:
 
 def facts_sentence(facts: StudyFacts) -> str:
     """What was read, as one paragraph."""
+    unknown = (
+        f"; {facts.unknown} runs log no held-out accuracy, so that it is unknown whether they "
+        "generalised: they are neither censored nor counted among those that did"
+        if facts.unknown
+        else ""
+    )
+    configurations = (
+        "settings unknown: configurations cannot be told apart"
+        if facts.configurations is None
+        else f"{facts.configurations} configurations"
+    )
     return (
-        f"{facts.runs} distinct runs ({facts.configurations} configurations, {facts.seeds} seeds) "
+        f"{facts.runs} distinct runs ({configurations}, {facts.seeds} seeds) "
         f"were read from {facts.records} records, of which {facts.repeats} repeat another and "
         f"{facts.without_trajectory} hold no trajectory; {facts.censored} runs had not generalised "
-        f"when last seen and are right-censored. Memorisation and generalisation are the first "
-        f"evaluation at or above {facts.thresholds.train_accuracy:g} training and "
+        f"when last seen and are right-censored{unknown}. Memorisation and generalisation are the "
+        f"first evaluation at or above {facts.thresholds.train_accuracy:g} training and "
         f"{facts.thresholds.heldout_accuracy:g} held-out accuracy (held for "
         f"{facts.thresholds.persistence}). Intervals have {100 * facts.confidence:g}% coverage. "
         f"nht {facts.version}, data SHA-256 {facts.data_sha256}."

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from nht_theory.estimators.results import StudyEstimates
+    from nht_theory.estimators.results import Crossing, StudyEstimates
     from nht_theory.forecasting.forecast import Forecast
     from nht_theory.predictions.validate import Validation
     from nht_theory.predictions.verdict import Verdict
@@ -132,9 +132,17 @@ def _validation(validation: Validation) -> str:
     return _verdicts(validation.verdicts, f"Verdicts on {validation.study.source}")
 
 
+def _event(event: Crossing | None) -> int | str:
+    """The step of an event, or why there is none: censored, or unknown."""
+    from nht_theory.estimators.results import event_status
+
+    status = event_status(event)
+    return status.value if event is None or event.step is None else event.step
+
+
 def _estimates(estimated: StudyEstimates) -> str:
     rows: list[tuple[object, ...]] = [
-        (own.run, own.memorization_step, own.generalization_step, own.delay, own.regime.value)
+        (own.run, _event(own.memorization), _event(own.generalization), own.delay, own.regime.value)
         for own in estimated.estimates
     ]
     return _table("Estimates", ("run", "T_mem", "T_gen", "delay", "regime"), rows)

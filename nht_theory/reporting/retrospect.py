@@ -6,6 +6,7 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.forecasting.calibration import observe, observe_all
 from nht_theory.forecasting.forecast_run import forecast_observation
 from nht_theory.reporting.content import ScoredForecast
+from nht_theory.runs.configurations import REMEDY
 
 
 def forecasts_in_retrospect(estimated: StudyEstimates) -> tuple[tuple[ScoredForecast, ...], str]:
@@ -14,11 +15,15 @@ def forecasts_in_retrospect(estimated: StudyEstimates) -> tuple[tuple[ScoredFore
     Runs of the same configuration are left out too, unless the study has no other: a forecast
     for a configuration that has been seen is easier, and is called so.
 
+    Nothing is forecast where the runs do not say which of them share a configuration.
+
     Returns:
         The forecasts of every run that memorised and was not already generalising, and a
         sentence that says how they were made.
     """
     study, thresholds = estimated.study, estimated.thresholds
+    if not study.configurations.known:
+        return (), f"No forecasts in retrospect: {study.configurations}; {REMEDY}."
     observed = observe_all(study.runs, thresholds)
     single = len({one.configuration for one in observed}) == 1
     scored = []

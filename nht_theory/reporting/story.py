@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nht_theory.conventions import VerdictKind
+from nht_theory.conventions import EventStatus, VerdictKind
 from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting.content import ReportContent, ScoredForecast
+from nht_theory.runs.configurations import REMEDY
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,14 @@ def _when(content: ReportContent) -> Answer:
     if not estimates:
         return Answer(question, "No run was read", ("What was left out is listed below.",))
     delays = [e.delay for e in estimates if e.delay is not None]
-    logged = [e for e in estimates if e.generalization is not None]
+    logged = [e for e in estimates if not e.unknown]
     if not logged:
         said = f"{plural(len(estimates), 'run')} with norms but without a held-out accuracy."
         return Answer(question, "No accuracy is logged: only norms can be judged", (said,))
     switched = sum(not e.censored for e in logged)
-    memorized = sum(e.memorization_step is not None for e in estimates)
+    memorized = _counted([e.memorization_status for e in estimates])
     sentences = [
-        f"{memorized} of {plural(len(estimates), 'run')} memorised; {switched} generalised; "
+        f"{memorized} memorised; {switched} generalised; "
         f"{len(logged) - switched} had not when last seen (censored, and counted as such)."
     ]
     lost = [e.run for e in estimates if e.collapse_step is not None]
@@ -99,7 +101,9 @@ def _when(content: ReportContent) -> Answer:
             f"{f' and {len(lost) - 3} more' if len(lost) > 3 else ''}."
         )
     if len(logged) < len(estimates):
-        sentences.append(f"Without a held-out accuracy: {len(estimates) - len(logged)}.")
+        sentences.append(
+            f"Unknown, for want of a held-out accuracy: {len(estimates) - len(logged)}."
+        )
     sentences += _forecast_sentences(content.forecasts)
     if content.forecasts_note:
         sentences.append(content.forecasts_note)
@@ -110,6 +114,20 @@ def _when(content: ReportContent) -> Answer:
     headline = f"{middle:,.0f} steps after memorising (median of {len(delays)})"
     sentences.insert(0, f"Half of the delays seen lie between {low:,.0f} and {high:,.0f} steps.")
     return Answer(question, headline, tuple(sentences))
+
+
+def _counted(statuses: Sequence[EventStatus]) -> str:
+    """How many reached an event, of those that tell, and how many do not tell.
+
+    Example:
+        >>> _counted([EventStatus.REACHED, EventStatus.CENSORED, EventStatus.UNKNOWN])
+        '1 of 2 runs (of 1 more it is unknown)'
+    """
+    counts = Counter(statuses)
+    unknown = counts[EventStatus.UNKNOWN]
+    told = plural(len(statuses) - unknown, "run")
+    more = f" (of {unknown} more it is unknown)" if unknown else ""
+    return f"{counts[EventStatus.REACHED]} of {told}{more}"
 
 
 def _forecast_sentences(forecasts: tuple[ScoredForecast, ...]) -> list[str]:
@@ -130,6 +148,10 @@ def _forecast_sentences(forecasts: tuple[ScoredForecast, ...]) -> list[str]:
 def _holds(content: ReportContent) -> Answer:
     question = "Does the theory hold for them?"
     counts = Counter(verdict.verdict for verdict in content.verdicts)
+    configurations = content.estimated.study.configurations
+    if not configurations.known:
+        said = f"{configurations}; {REMEDY}."
+        return Answer(question, "No claim can be judged: the settings are unknown", (said,))
     if not content.verdicts or counts[VerdictKind.NOT_APPLICABLE] == len(content.verdicts):
         headline = "No claim can be judged on these data"
         return Answer(question, headline, ("Each claim below says what it would need.",))
@@ -146,6 +168,7 @@ def _cite(content: ReportContent) -> Answer:
     records, runs = len(study.records), len(study.runs)
     repeats = sum(len(merge.repeats) for merge in study.merges)
     censored = sum(estimate.censored for estimate in content.estimated.estimates)
+    unknown = sum(estimate.unknown for estimate in content.estimated.estimates)
     sentences = [
         f"Read: {plural(records, 'record')}; {plural(repeats, 'repeat')} merged; "
         f"{len(study.without_trajectory)} without a log; {len(study.left_out)} left out.",
@@ -155,6 +178,7 @@ def _cite(content: ReportContent) -> Answer:
         f"Ready to paste: nht cite {study.source}",
     ]
     headline = f"n = {plural(runs, 'distinct run')}, {censored} censored"
+    headline += f", {unknown} unknown" if unknown else ""
     return Answer("What may be cited?", headline, tuple(sentences))
 
 

@@ -238,7 +238,7 @@ def _categories(content: ReportContent, shown: int) -> Table:
         table.add_row(
             Text(name),
             str(len(own)),
-            str(sum(not estimate.censored for estimate in own)),
+            str(sum(estimate.generalization_step is not None for estimate in own)),
             _median([estimate.memorization_step for estimate in own]),
             _median([estimate.delay for estimate in own]),
             _median([_value(estimate, "squared_norm_memorization") for estimate in own]),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.errors import InputError
+from nht_theory.runs.configurations import REMEDY, Configurations, configurations_of
 from nht_theory.runs.notes import Note
 from nht_theory.runs.run import Run
 
-__all__ = ["LeftOut", "Merge", "Study"]
+__all__ = ["LeftOut", "Merge", "Study", "require_configurations"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Study:
         """Records that store events but no log."""
         return tuple(record for record in self.records if len(record) == 0)
 
+    @cached_property
+    def configurations(self) -> Configurations:
+        """Whether the distinct runs say which of them share a configuration."""
+        return configurations_of(self.runs)
+
     def run(self, name: str) -> Run:
         """The run of that name.
 
@@ -61,3 +68,13 @@ class Study:
             source=self.source,
             remedy=f"the {len(self.runs)} runs are {', '.join(r.name for r in self.runs[:5])} ...",
         )
+
+
+def require_configurations(study: Study) -> None:
+    """Refuse a study whose runs do not say which of them share a configuration.
+
+    Raises:
+        InputError: they do not.
+    """
+    if not study.configurations.known:
+        raise InputError(str(study.configurations), source=study.source, remedy=REMEDY)

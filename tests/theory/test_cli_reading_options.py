@@ -83,6 +83,12 @@ def test_a_setting_is_name_and_value() -> None:
 def test_latex_is_written_with_its_bibliography(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    validate(_study(runs), json=True, latex=tmp_path / "tex")
+    validate(
+        _study(runs),
+        json=True,
+        latex=tmp_path / "tex",
+        pattern="wd{weight_decay}_seed{seed}",
+        settings=["optimizer=adamw", "learning_rate=0.001"],
+    )
     assert "\\begin{tabular}" in (tmp_path / "tex" / "tables.tex").read_text()
     assert "@article" in (tmp_path / "tex" / "references.bib").read_text()

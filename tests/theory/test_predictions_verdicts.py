@@ -365,18 +365,6 @@ def test_head_monitor(head: int, expected: VerdictKind) -> None:
     assert own.statistic == 700 - head
 
 
-def test_optimizer_dependence() -> None:
-    adamw = [run(seed=s) for s in range(5)]
-    sgd = [run(seed=s, optimizer="sgd", memorized=None, switched=None) for s in range(5)]
-    own = verdict("optimizer_dependence", adamw + sgd)
-    assert own.verdict is SUPPORTED
-    assert own.p_value == pytest.approx(1 / math.comb(10, 5))  # Fisher, by counting
-    swapped = [run(seed=s, memorized=None, switched=None) for s in range(5)] + [
-        run(seed=s, optimizer="sgd") for s in range(5)
-    ]
-    assert verdict("optimizer_dependence", swapped).verdict is REFUTED
-
-
 def test_part_whole_tells_information_from_arithmetic() -> None:
     generator = np.random.default_rng(0)
 

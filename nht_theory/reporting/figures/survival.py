@@ -30,9 +30,13 @@ def survival(estimated: StudyEstimates) -> Figure | Undrawn:
     name, title = "survival", "Share of runs still on the shortcut"
     categories = categorize(estimated.study)
     delays: dict[int, list[tuple[Run, float, bool]]] = {}
+    unknown = 0
     for run, own in estimated.pairs():
         start = own.memorization_step
-        if start is None or own.generalization is None:
+        if start is None:
+            continue
+        if own.unknown:
+            unknown += 1
             continue
         switched = own.generalization_step is not None
         end = own.generalization_step if switched else int(run.steps[-1])
@@ -51,6 +55,8 @@ def survival(estimated: StudyEstimates) -> Figure | Undrawn:
         f"{censored} of them censored: a cross stands where such a run was last seen. A curve that "
         "stays up is a category whose runs do not switch within their budget."
     )
+    if unknown:
+        caption += f" Not drawn: {unknown} that log no held-out accuracy (unknown)."
     panel = Panel(
         Axis("steps since memorisation"),
         Axis("share still on the shortcut", limits=(0.0, 1.03)),

@@ -91,11 +91,17 @@ def norm_trajectories(estimated: StudyEstimates) -> Figure | Undrawn:
     if not curves:
         return Undrawn(name, title, "no run logs a norm")
     thresholds = estimated.thresholds
+    unknown = sum(own.unknown for own in estimated.estimates)
     caption = (
         f"V of all parameters, one line a run ({len(curves)}), log scale. A dot marks the first "
         f"evaluation with training accuracy of at least {thresholds.train_accuracy:g}, a triangle "
         f"the first with held-out accuracy of at least {thresholds.heldout_accuracy:g}. "
-        "A run without a triangle had not generalised when it was last seen."
+        "A run without a triangle had not generalised when it was last seen"
+        + (
+            f", or ({unknown} runs) logs no held-out accuracy, so that it is unknown."
+            if unknown
+            else "."
+        )
     )
     panel = Panel(step_axis(estimated), VALUE_AXIS, (*curves, *_events(estimated)))
     return Figure(name, title, caption, (panel,))

@@ -51,7 +51,7 @@ def by_configuration(estimates: StudyEstimates) -> list[Table]:
                 len(pairs),
                 _share(one.memorization_step is not None for one in own),
                 spread(one.memorization_step for one in own),
-                _share(not one.censored for one in own),
+                _share(one.generalization_step is not None for one in own),
                 spread(one.generalization_step for one in own),
                 mean(one.squared_norm_memorization for one in own),
                 mean(one.squared_norm_generalization for one in own),
