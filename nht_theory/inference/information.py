@@ -107,8 +107,10 @@ def vuong_test(
         first, second: log-likelihood of each observation under the two models, shape [n].
         first_parameters, second_parameters: how many each fitted.
 
-    The statistic is standard normal when both are equally far from the truth; positive favours
-    the first. Models that cannot be told apart (no variance) give statistic 0 and p-value 1.
+    The statistic is the mean difference over its standard error, with Student's t of n - 1 degrees
+    of freedom: Vuong's normal limit needs many observations, and with four units (configurations)
+    it would call p = 0.001 what is 0.05. Positive favours the first. Models that cannot be told
+    apart (no variance) give statistic 0 and p-value 1.
 
     References:
         Vuong (1989), Econometrica 57, 307-333, equations 3.1 and 5.9.
@@ -123,19 +125,20 @@ def vuong_test(
     check_same_length(first=a, second=b)
     difference = a - b
     n = difference.size
-    spread = float(difference.std())
+    spread = float(difference.std(ddof=1))
     penalty = 0.5 * (first_parameters - second_parameters) * math.log(n)
     if spread <= 1e-12 * max(1.0, float(np.abs(a).max())):
         statistic, p_value = 0.0, 1.0
     else:
         statistic = (float(difference.sum()) - penalty) / (math.sqrt(n) * spread)
-        p_value = float(2 * scipy.special.ndtr(-abs(statistic)))
+        p_value = float(2 * scipy.special.stdtr(n - 1, -abs(statistic)))
     return HypothesisTest(
         statistic=statistic,
-        statistic_name="Vuong's z (positive favours the first model)",
+        statistic_name="Vuong's t (positive favours the first model)",
         p_value=p_value,
         n=n,
         alternative=Alternative.TWO_SIDED,
-        method="Vuong test of non-nested models, Schwarz correction",
+        method=f"Vuong test of non-nested models, Schwarz correction, Student's t with {n - 1} "
+        "degrees of freedom",
         references=("vuong1989",),
     )

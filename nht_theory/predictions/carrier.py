@@ -120,9 +120,11 @@ def _verdict(
         p_value=min(1.0, p_value),
         n=total.fit.n,
         n_censored=n_censored,
+        units=len(set(configurations)),
+        unit="configurations",
         rule=f"{best.law.name} predicts unseen configurations best among the groups, "
         f"{best.held_out.percentage_error:.1f} % against {total.held_out.percentage_error:.1f} % "
-        f"for the total; Vuong's test over {len(set(configurations))} configurations, z = "
+        f"for the total; Vuong's test over {len(set(configurations))} configurations, t = "
         f"{statistic:+.2f} for the total, p = {min(1.0, p_value):.3g}",
         details=tuple(
             f"{fit.law.name}: AICc {fit.aicc:.1f}, {fit.held_out.percentage_error:.1f} % a run"
@@ -143,5 +145,7 @@ PREDICTION = Prediction(
     formulas=("weighted_contraction",),
     against="configurations in which the norm of one parameter group tells the delay surely better",
     in_favour="configurations in which the total tells the delay surely better than every group",
+    undecidable=f"fewer than {FEWEST_CONFIGURATIONS} configurations, or groups that all carry the "
+    "same share of V throughout",
     judge=judge,
 )

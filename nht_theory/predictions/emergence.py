@@ -27,7 +27,7 @@ def judge_ratio(study: StudyEstimates) -> Verdict:
     """(i) V_sc/V_st falls with the size of the model."""
     rows = within_levels(
         [
-            Observation(selection.block(run, *SIZE), large, ratio, (run.name,))
+            Observation(selection.stratum(run, *SIZE), large, ratio, (run.name,))
             for run, own in selection.delayed(study)
             if (large := size(run)) is not None and (ratio := selection.norm_ratio(own)) is not None
         ],
@@ -45,21 +45,21 @@ def judge_ratio(study: StudyEstimates) -> Verdict:
 
 def judge_decay(study: StudyEstimates) -> Verdict:
     """(ii) Stronger decay lowers the critical size N*."""
-    smallest: dict[tuple[str, float], list[tuple[float, bool, str]]] = {}
+    tried: dict[tuple[str, str, float], list[tuple[float, bool, str]]] = {}
     for run, own in study.pairs():
         large, decay = size(run), run.hyperparameters.weight_decay
         if large is None or decay is None or own.generalization is None:
             continue
-        block = selection.block(run, "weight_decay", *SIZE)
-        smallest.setdefault((block, decay), []).append((large, not own.censored, run.name))
+        key = (selection.stratum(run, "weight_decay", *SIZE), str(run.hyperparameters.seed), decay)
+        tried.setdefault(key, []).append((large, not own.censored, run.name))
     rows, censored = [], 0
-    for (block, decay), tried in smallest.items():
-        if len({large for large, _, _ in tried}) < FEWEST_SIZES:
+    for (settings, _, decay), runs in tried.items():
+        if len({large for large, _, _ in runs}) < FEWEST_SIZES:
             continue
-        reached = [large for large, switched, _ in tried if switched]
+        reached = [large for large, switched, _ in runs if switched]
         censored += not reached
-        critical = min(reached) if reached else 2 * max(large for large, _, _ in tried)
-        rows.append(Observation(block, decay, critical, tuple(name for _, _, name in tried)))
+        critical = min(reached) if reached else 2 * max(large for large, _, _ in runs)
+        rows.append(Observation(settings, decay, critical, tuple(name for _, _, name in runs)))
     rows = within_levels(rows, 2)
     if not rows:
         return not_applicable(DECAY.name, f"needs {DECAY.needs}")
@@ -69,7 +69,7 @@ def judge_decay(study: StudyEstimates) -> Verdict:
         falls=True,
         statistic_name="share of pairs in which more decay has the smaller critical size",
         n_censored=censored,
-        details=("where no size switched, N* ranks above every size that was tried",),
+        details=("where no size switched, N* counts as twice the largest that was tried",),
     )
 
 
@@ -135,26 +135,28 @@ def judge_sharpness(study: StudyEstimates) -> Verdict:
 RATIO = Prediction(
     name="emergence_ratio",
     claim="(i) The hierarchy V_sc/V_st falls with the size of the model.",
-    needs=f"delayed runs at {FEWEST_SIZES} or more sizes, all else (and the seed) equal, with the "
-    "norm",
-    rule="supported when the ratio falls with size (Jonckheere-Terpstra, one-sided), refuted when "
-    "it rises",
+    needs=f"delayed runs at {FEWEST_SIZES} or more sizes, all else equal, with the norm",
+    rule="Jonckheere-Terpstra over configurations within equal other settings, two-sided: "
+    "supported when the ratio falls with size, refuted when it rises",
     references=("arXiv:2603.07323", "jonckheere1954"),
     formulas=("critical_size",),
     against="sizes over which V_sc/V_st rises",
     in_favour="sizes over which V_sc/V_st falls",
+    undecidable="one group of equal settings at four sizes or fewer, however many seeds",
     judge=judge_ratio,
 )
 DECAY = Prediction(
     name="emergence_decay",
     claim="(ii) Stronger decay lowers the critical size N* at which the switch fits the budget.",
     needs=f"runs at {FEWEST_SIZES} or more sizes for each of two or more weight decays",
-    rule="supported when N* falls with weight decay (Jonckheere-Terpstra, one-sided), refuted when "
-    "it rises",
+    rule="N* of a configuration is the mean over its seeds; Jonckheere-Terpstra over weight "
+    "decays within equal other settings, two-sided: supported when N* falls with weight decay, "
+    "refuted when it rises",
     references=("arXiv:2603.07323", "jonckheere1954"),
     formulas=("critical_size", "critical_size_slope"),
     against="a critical size that rises with weight decay",
     in_favour="a critical size that falls with weight decay",
+    undecidable="one group of equal settings at four weight decays or fewer, however many seeds",
     judge=judge_decay,
 )
 EVENTS = Prediction(

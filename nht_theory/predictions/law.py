@@ -6,6 +6,7 @@ Twice: where the separation is ordered, as the paper claims, and on every delaye
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from nht_theory.inference.censored_regression import (
     CensoredRegression,
     fit_censored_regression,
 )
+from nht_theory.inference.configuration_means import fit_configuration_means
 from nht_theory.inference.information import likelihood_ratio_test
 from nht_theory.inference.location_scale import Distribution
 from nht_theory.inference.power import SlopeDesign, seeds_needed
@@ -27,14 +29,14 @@ from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, POWER, Decision, de
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 WHERE_ORDERED, EVERYWHERE = "law", "law_everywhere"
-CONSTANT, RATE, RATIO = "constant", "ln(1/gamma)", "ln ln(V_sc/V_st)"
+COLUMNS = CONSTANT, RATE, RATIO = "constant", "ln(1/gamma)", "ln ln(V_sc/V_st)"
 FEWEST_RUNS = 6
-FEWEST_CLUSTERS = 5
-"""Configurations below which a cluster sandwich has nothing to stand on."""
+COEFFICIENTS = 3
+FEWEST_CONFIGURATIONS = COEFFICIENTS + 2
 LEAST_SPREAD = 1e-6
 NEEDS = (
-    f"{FEWEST_RUNS} or more memorised runs with the norm logged, at two or more values of "
-    "eta lambda and of V_sc/V_st, most of which generalise"
+    f"memorised runs with the norm logged in {FEWEST_CONFIGURATIONS} or more configurations, at "
+    "two or more values of eta lambda and of V_sc/V_st, most of which generalise"
 )
 
 
@@ -77,27 +79,28 @@ def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict
         fit = fit_law(rows)
     except NhtError as error:
         return not_applicable(name, f"needs {NEEDS}; {error}")
-    decisions = {predictor: _against_one(fit, predictor) for predictor in (RATE, RATIO)}
-    verdict, p_value = both(decisions[RATE], decisions[RATIO])
+    decisions = {predictor: against_one(fit, predictor) for predictor in (RATE, RATIO)}
+    verdict, p_value, decisive = both(decisions)
     return Verdict(
         prediction=name,
         verdict=verdict,
-        statistic=fit.coefficient(RATE).value,
-        statistic_name=f"slope of ln T on {RATE}, censored log-normal regression",
-        interval=decisions[RATE].interval,
+        statistic=fit.coefficient(decisive).value,
+        statistic_name=f"slope of ln T on {decisive}, censored log-normal regression",
+        interval=decisions[decisive].interval,
         p_value=p_value,
         n=rows.n,
         n_censored=rows.times.n_right_censored,
+        units=fit.n,
+        unit="configurations",
         rule="; ".join(
             f"slope on {predictor} {fit.coefficient(predictor).value:.3f} "
             f"[{own.interval.low:.3f}, {own.interval.high:.3f}] {own.verdict.value}"
             for predictor, own in decisions.items()
         )
-        + f" against 1 within {EQUIVALENCE}; p = {p_value:.3g}",
+        + f" against 1 within {EQUIVALENCE}; decided by the one on {decisive}, p = {p_value:.3g}",
         details=_details(study, rows, fit),
         power="; ".join(
-            f"{predictor}: "
-            + power_of_slope(own, fit, column, len(set(rows.configurations)), predictor)
+            f"{predictor}: " + power_of_slope(own, fit, column, predictor)
             for (predictor, own), column in zip(
                 decisions.items(), (rows.log_inverse_rate, rows.log_log_ratio), strict=True
             )
@@ -107,72 +110,81 @@ def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict
     )
 
 
-def fit_law(
-    rows: Delays, distribution: Distribution = Distribution.LOG_NORMAL
-) -> CensoredRegression:
-    """Censored regression of ln T on a constant, ln(1/gamma) and ln ln(V_sc/V_st).
+def fit_law(rows: Delays) -> CensoredRegression:
+    """Regression of ln T on a constant, ln(1/gamma) and ln ln(V_sc/V_st), over configurations."""
+    return fit_configuration_means(rows.times, design(rows), COLUMNS, rows.configurations)
 
-    Errors are the sandwich over configurations where there are five or more.
-    """
-    clustered = len(set(rows.configurations)) >= FEWEST_CLUSTERS
-    return fit_censored_regression(
-        rows.times,
-        np.column_stack([np.ones(rows.n), rows.log_inverse_rate, rows.log_log_ratio]),
-        (CONSTANT, RATE, RATIO),
-        distribution=distribution,
-        clusters=rows.configurations if clustered else None,
-    )
+
+def design(rows: Delays) -> Vector:
+    """Predictors of each run, shape [n, 3]."""
+    return np.column_stack([np.ones(rows.n), rows.log_inverse_rate, rows.log_log_ratio])
 
 
 def power_of_slope(
-    decision: Decision, fit: CensoredRegression, predictor: Vector, configurations: int, name: str
+    decision: Decision, fit: CensoredRegression, predictor: Vector, name: str
 ) -> str:
     """What would decide about a slope of one: more of the same, or a sweep of another spread.
 
-    The sweep's seeds per setting assume the scatter within a setting that the fit found, and
-    settings that err independently.
+    The sweep's configurations per value assume the scatter between configurations that the fit
+    found; more seeds of one configuration do not stand for more configurations.
     """
-    levels = min(len(np.unique(predictor.round(9))), configurations)
+    levels = min(len(np.unique(predictor.round(9))), fit.n)
     plans = []
     for spread in (float(np.exp(np.ptp(predictor))), 10.0, 30.0):
-        design = SlopeDesign(
+        sweep = SlopeDesign(
             spread=spread,
             levels=max(levels, 2),
             scale=fit.scale,
             low=EQUIVALENCE[0],
             high=EQUIVALENCE[1],
         )
-        seeds = seeds_needed(design, power=POWER)
-        plans.append(f"{seeds or 'more than 1000'} over a factor of {spread:.3g}")
+        needed = seeds_needed(sweep, power=POWER)
+        plans.append(f"{needed or 'more than 1000'} over a factor of {spread:.3g}")
     return (
-        f"{power_of(decision, configurations, 'configurations')}; a sweep of {levels} values of "
-        f"{name} with a true slope of 1 and a scatter of {fit.scale:.2f} in ln T needs, in seeds "
-        "per value: " + ", ".join(plans)
+        f"{power_of(decision, fit.n, 'configurations')}; a sweep of {levels} values of {name} "
+        f"with a true slope of 1 and a scatter of {fit.scale:.2f} in ln T between configurations "
+        "needs, in configurations per value: " + ", ".join(plans)
     )
 
 
-def both(first: Decision, second: Decision) -> tuple[VerdictKind, float]:
-    """Two decisions that must both hold: refuted when either is (Bonferroni), else the weaker.
+def both(decisions: Mapping[str, Decision]) -> tuple[VerdictKind, float, str]:
+    """Verdict, p-value and name of the decision behind them, of decisions that must all hold.
+
+    Refuted when one is (Bonferroni over them), by the surest; otherwise the weakest decides.
 
     Example:
         >>> sure = decide(1.0, 0.01, math.inf, (0.8, 1.25))
         >>> wrong = decide(0.0, 0.01, math.inf, (0.8, 1.25))
-        >>> both(sure, wrong)[0].value, both(sure, sure)[0].value
-        ('refuted', 'supported')
+        >>> verdict, _, name = both({"a": sure, "b": wrong})
+        >>> verdict.value, name, both({"a": sure, "b": sure})[0].value
+        ('refuted', 'b', 'supported')
     """
-    against = [own.p_value for own in (first, second) if own.verdict is VerdictKind.REFUTED]
-    if against and 2 * min(against) <= ALPHA:
-        return VerdictKind.REFUTED, 2 * min(against)
-    weaker = max(first.p_value, second.p_value)
-    if first.verdict is second.verdict is VerdictKind.SUPPORTED:
-        return VerdictKind.SUPPORTED, weaker
-    return VerdictKind.INCONCLUSIVE, weaker
+    against = {
+        name: own.p_value
+        for name, own in decisions.items()
+        if own.verdict is VerdictKind.REFUTED and len(decisions) * own.p_value <= ALPHA
+    }
+    if against:
+        name = min(against, key=lambda one: against[one])
+        return VerdictKind.REFUTED, len(decisions) * against[name], name
+    supported = all(own.verdict is VerdictKind.SUPPORTED for own in decisions.values())
+    unsure = {
+        name: own.p_value
+        for name, own in decisions.items()
+        if supported or own.verdict is not VerdictKind.SUPPORTED
+    }
+    name = max(unsure, key=lambda one: unsure[one])
+    kind = VerdictKind.SUPPORTED if supported else VerdictKind.INCONCLUSIVE
+    return kind, unsure[name], name
 
 
-def _against_one(fit: CensoredRegression, name: str) -> Decision:
+def against_one(fit: CensoredRegression, name: str) -> Decision:
+    """A slope over configurations against one, with how its interval was made."""
     slope = fit.coefficient(name)
     assert slope.standard_error is not None  # a fitted coefficient always has one
-    return decide(slope.value, slope.standard_error, fit.degrees_of_freedom, EQUIVALENCE)
+    own = decide(slope.value, slope.standard_error, fit.degrees_of_freedom, EQUIVALENCE)
+    method = f"{own.interval.method}, over {fit.n} configurations"
+    return replace(own, interval=replace(own.interval, method=method))
 
 
 def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tuple[str, ...]:
@@ -194,34 +206,35 @@ def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tu
 def _ratio_term(rows: Delays, fit: CensoredRegression) -> str:
     """p of the log-ratio term, as text; why there is none where the fit without it has no end."""
     try:
-        reduced = fit_censored_regression(
-            rows.times,
-            np.column_stack([np.ones(rows.n), rows.log_inverse_rate]),
-            (CONSTANT, RATE),
+        reduced = fit_configuration_means(
+            rows.times, design(rows)[:, :2], COLUMNS[:2], rows.configurations
         )
     except NhtError as error:
         return f"none: {error}"
     test = likelihood_ratio_test(
-        fit.log_likelihood, reduced.log_likelihood, extra_parameters=1, n=rows.n
+        fit.log_likelihood, reduced.log_likelihood, extra_parameters=1, n=fit.n
     )
     return f"p = {test.p_value:.3g}"
 
 
 def _weibull(rows: Delays) -> str:
-    """The slopes under the other distribution, as text."""
+    """The slopes under the other distribution, over runs, as text."""
     try:
-        fit = fit_law(rows, Distribution.WEIBULL)
+        fit = fit_censored_regression(
+            rows.times, design(rows), COLUMNS, distribution=Distribution.WEIBULL
+        )
     except NhtError as error:
         return f"Weibull: {error}"
     return (
-        f"Weibull: slopes {fit.coefficient(RATE).value:.3f} and {fit.coefficient(RATIO).value:.3f}"
+        f"Weibull, over runs: slopes {fit.coefficient(RATE).value:.3f} and "
+        f"{fit.coefficient(RATIO).value:.3f}"
     )
 
 
 RULE = (
-    f"interval- and right-censored log-normal regression of ln T; both slopes equivalent to 1 "
-    f"within {EQUIVALENCE}: supported; one of them outside: refuted. gamma is the pure-decay rate, "
-    "and V_st comes from other runs"
+    "interval- and right-censored log-normal regression of ln T over configurations (each the mean "
+    f"of its seeds); both slopes equivalent to 1 within {EQUIVALENCE}: supported; one of them "
+    "outside: refuted. gamma is the pure-decay rate, and V_st comes from other runs"
 )
 AGAINST = (
     f"delays that follow the log-ratio of the norms, or the pure-decay rate, with a slope surely "
@@ -230,6 +243,11 @@ AGAINST = (
 IN_FAVOUR = (
     "delays whose slopes on ln(1/gamma) and on ln ln(V_sc/V_st) both lie surely within "
     f"{EQUIVALENCE}"
+)
+UNDECIDABLE = (
+    f"fewer than {FEWEST_CONFIGURATIONS} configurations, however many seeds; a sweep in which "
+    "the rate and the ratio of the norms change together, or over less than a factor of about ten; "
+    "evaluations as far apart as the delays"
 )
 REFERENCES = ("arXiv:2603.07323", "arXiv:2603.13331", "kalbfleisch2002", "schuirmann1987")
 PREDICTION_WHERE_ORDERED = Prediction(
@@ -242,6 +260,7 @@ PREDICTION_WHERE_ORDERED = Prediction(
     formulas=("law_steps", "exact_hitting_time", "nested_law"),
     against=AGAINST,
     in_favour=IN_FAVOUR,
+    undecidable=UNDECIDABLE,
     judge=judge_where_ordered,
 )
 PREDICTION_EVERYWHERE = Prediction(
@@ -253,5 +272,6 @@ PREDICTION_EVERYWHERE = Prediction(
     formulas=("law_steps", "exact_hitting_time", "paper_upper_bound"),
     against=AGAINST,
     in_favour=IN_FAVOUR,
+    undecidable=UNDECIDABLE,
     judge=judge_everywhere,
 )

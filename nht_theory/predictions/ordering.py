@@ -1,27 +1,34 @@
-"""One test shared by every claim of the form "the larger the setting, the smaller the outcome"."""
+"""One test shared by every claim of the form "the larger the setting, the smaller the outcome".
+
+The unit is the configuration: seeds of one setting share whatever the setting did to them, so
+their mean is one observation, and chance is what other orders of the configurations would give.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nht_theory.conventions import VerdictKind
-from nht_theory.estimators.results import Estimate
-from nht_theory.inference.bootstrap import cluster_bootstrap
 from nht_theory.inference.results import Alternative
 from nht_theory.inference.samples import Vector
 from nht_theory.inference.trend import jonckheere_terpstra
-from nht_theory.predictions.rules import by_direction, more_for_p
+from nht_theory.predictions.rules import ALPHA, by_direction, more_for_p
 from nht_theory.predictions.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One run: its outcome, the level of the setting that varies, and the block it belongs to.
+    """One run, or one configuration: an outcome at a level of the setting that varies.
 
-    ``runs`` names the run, or the runs that the outcome was made of.
+    Attributes:
+        block: the settings held equal.
+        level: of the setting that varies.
+        outcome: what is predicted to rise or fall with it.
+        runs: names of the runs behind the outcome.
     """
 
     block: str
@@ -30,13 +37,35 @@ class Observation:
     runs: tuple[str, ...] = ()
 
 
+def by_configuration(rows: Sequence[Observation]) -> list[Observation]:
+    """One observation a block and level: the mean over its runs.
+
+    Example:
+        >>> by_configuration([Observation("a", 1, 2.0, ("r",)), Observation("a", 1, 4.0, ("s",))])
+        [Observation(block='a', level=1, outcome=3.0, runs=('r', 's'))]
+    """
+    groups: dict[tuple[str, float], list[Observation]] = {}
+    for row in rows:
+        groups.setdefault((row.block, row.level), []).append(row)
+    return [
+        Observation(
+            block,
+            level,
+            float(np.mean([row.outcome for row in own])),
+            tuple(name for row in own for name in row.runs),
+        )
+        for (block, level), own in groups.items()
+    ]
+
+
 def within_levels(rows: Sequence[Observation], fewest: int) -> list[Observation]:
-    """The rows whose block stands at two or more levels, in studies with ``fewest`` or more."""
+    """The configurations whose block stands at two or more levels, in studies with ``fewest`` or
+    more levels."""
     levels: dict[str, set[float]] = {}
     for row in rows:
         levels.setdefault(row.block, set()).add(row.level)
     kept = [row for row in rows if len(levels[row.block]) > 1]
-    return kept if len({row.level for row in kept}) >= fewest else []
+    return by_configuration(kept) if len({row.level for row in kept}) >= fewest else []
 
 
 def judge_order(
@@ -48,11 +77,11 @@ def judge_order(
     n_censored: int = 0,
     details: tuple[str, ...] = (),
 ) -> Verdict:
-    """Jonckheere-Terpstra within blocks of equal settings and seed.
+    """Jonckheere-Terpstra over the configurations within blocks of equal settings.
 
     Args:
         prediction: name of the claim.
-        rows: at least two levels in one block.
+        rows: one a configuration, at least two levels in one block.
         falls: whether the outcome is predicted to fall as the level rises.
         statistic_name: what the share of pairs ordered as predicted means.
         n_censored: right-censored runs among them.
@@ -65,46 +94,60 @@ def judge_order(
     rise = jonckheere_terpstra(signed, level, blocks=blocks, alternative=Alternative.GREATER)
     fall = jonckheere_terpstra(signed, level, blocks=blocks, alternative=Alternative.LESS)
     verdict, p_value = by_direction(rise.p_value, fall.p_value)
-    share = concordance(signed, level, blocks)
+    runs = tuple(dict.fromkeys(name for row in rows for name in row.runs))
     return Verdict(
         prediction=prediction,
         verdict=verdict,
-        statistic=share.value,
+        statistic=concordance(signed, level, blocks),
         statistic_name=statistic_name,
-        interval=share.interval,
+        interval=None,
         p_value=p_value,
-        n=len(rows),
+        n=len(runs) or len(rows),
         n_censored=n_censored,
-        rule=f"Jonckheere-Terpstra within {len(set(blocks.tolist()))} blocks of equal settings and "
-        f"seed, {rise.method}: p = {rise.p_value:.3g} for the predicted order, "
-        f"{fall.p_value:.3g} for the opposite one",
+        units=len(rows),
+        unit="configurations",
+        rule=f"Jonckheere-Terpstra over {len(rows)} configurations within "
+        f"{len(set(blocks.tolist()))} groups of equal settings, {rise.method}: p = "
+        f"{rise.p_value:.3g} for the predicted order, {fall.p_value:.3g} for the opposite one, "
+        f"{p_value:.3g} for either",
         details=details,
-        power=""
-        if verdict is not VerdictKind.INCONCLUSIVE
-        else more_for_p(p_value, len(rows), "runs"),
-        runs=tuple(dict.fromkeys(name for row in rows for name in row.runs)),
+        power="" if verdict is not VerdictKind.INCONCLUSIVE else _power(p_value, level, blocks),
+        runs=runs,
     )
 
 
-def concordance(signed: Vector, level: Vector, blocks: Vector) -> Estimate:
-    """Share of pairs of one block and unequal level in the predicted order, ties a half.
+def _power(p_value: float, level: Vector, blocks: Vector) -> str:
+    """What would decide; where even a perfect order would not, how many levels would."""
+    least = least_p_value(level, blocks)
+    if least > ALPHA:
+        return (
+            f"even a perfect order of these {level.size} configurations has p = {least:.2g}: five "
+            "levels of one group of equal settings, or more groups, are needed"
+        )
+    return more_for_p(p_value / 2, level.size, "configurations")
 
-    The pairs of each block are counted once, so that the bootstrap over blocks is a weighted sum.
+
+def least_p_value(level: Vector, blocks: Vector) -> float:
+    """Two-sided p-value of a perfect order: twice the share of orders as good.
+
+    Example:
+        >>> least_p_value(np.arange(4.0), np.zeros(4)), least_p_value(np.arange(5.0), np.zeros(5))
+        (0.08333333333333333, 0.016666666666666666)
     """
-    names = sorted(set(blocks.tolist()))
-    right, pairs = np.zeros(len(names)), np.zeros(len(names))
-    for place, name in enumerate(names):
+    orders = 1.0
+    for name in np.unique(blocks):
+        _, counts = np.unique(level[blocks == name], return_counts=True)
+        orders *= math.factorial(int(counts.sum())) / math.prod(map(math.factorial, counts))
+    return min(1.0, 2 / orders)
+
+
+def concordance(signed: Vector, level: Vector, blocks: Vector) -> float:
+    """Share of pairs of one block and unequal level in the predicted order, ties a half."""
+    right, pairs = 0.0, 0
+    for name in np.unique(blocks):
         own = blocks == name
         more = level[own][:, None] > level[own][None, :]
         difference = signed[own][:, None] - signed[own][None, :]
-        pairs[place] = more.sum()
-        right[place] = (more & (difference > 0)).sum() + 0.5 * (more & (difference == 0)).sum()
-    return cluster_bootstrap(
-        lambda drawn: (
-            float(right[drawn].sum() / pairs[drawn].sum())
-            if pairs[drawn].sum() > 0
-            else float("nan")
-        ),
-        names,
-        unit="1",
-    )
+        pairs += int(more.sum())
+        right += float((more & (difference > 0)).sum() + 0.5 * (more & (difference == 0)).sum())
+    return right / pairs

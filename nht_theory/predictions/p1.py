@@ -11,16 +11,16 @@ NAME = "P1"
 FEWEST_LEVELS = 3
 NEEDS = (
     f"the norm of runs at {FEWEST_LEVELS} or more weight decays, of which two or more share every "
-    "other setting and the seed"
+    "other setting"
 )
 
 
 def judge(study: StudyEstimates) -> Verdict:
-    """Trend of final V over weight decay, within settings and seed."""
+    """Trend of final V over weight decay, over configurations of equal other settings."""
     rows = within_levels(
         [
             Observation(
-                selection.block(run, "weight_decay"),
+                selection.stratum(run, "weight_decay"),
                 run.hyperparameters.weight_decay,
                 own.squared_norm_final.value,
                 (run.name,),
@@ -40,8 +40,8 @@ def judge(study: StudyEstimates) -> Verdict:
         statistic_name="share of pairs in which more decay leaves the smaller final V",
         details=(
             "final V is read at each run's last evaluation, whenever that was",
-            f"left out: {len(study.estimates) - len(rows)} runs without a partner at another "
-            "weight decay, or without a norm",
+            f"left out: {len(study.estimates) - sum(len(row.runs) for row in rows)} runs without "
+            "a partner at another weight decay, or without a norm",
         ),
     )
 
@@ -50,12 +50,14 @@ PREDICTION = Prediction(
     name=NAME,
     claim="Final norms are ordered by weight decay: the stronger the decay, the smaller V.",
     needs=NEEDS,
-    rule="supported when the falling trend is significant (one-sided), refuted when the rising "
+    rule="Jonckheere-Terpstra over configurations (each the mean of its seeds) within equal other "
+    "settings, two-sided: supported when the falling trend is significant, refuted when the rising "
     "one is",
     references=("arXiv:2603.07323", "jonckheere1954"),
     formulas=("expected_squared_norm", "adamw_noise_floor"),
-    against="pairs of runs in which the stronger decay leaves the larger final norm",
-    in_favour="pairs of runs in which the stronger decay leaves the smaller final norm",
+    against="configurations in which the stronger decay leaves the larger final norm",
+    in_favour="configurations in which the stronger decay leaves the smaller final norm",
+    undecidable="one group of equal settings at four weight decays or fewer, however many seeds",
     judge=judge,
     uses_thresholds=False,
 )

@@ -62,7 +62,9 @@ def judge(study: StudyEstimates) -> Verdict:
         p_value=min(1.0, p_value),
         n=rows.n,
         n_censored=rows.times.n_right_censored,
-        rule=f"Vuong's test over {found} configurations against each rival: z = {statistic:+.2f} "
+        units=found,
+        unit="configurations",
+        rule=f"Vuong's test over {found} configurations against each rival: t = {statistic:+.2f} "
         f"against the best of them ({best.law.name}); the law is beaten by "
         f"{', '.join(beaten) or 'none'}; p = {min(1.0, p_value):.3g}",
         power=more_for_p(p_value / 2, found, "configurations")
@@ -77,7 +79,7 @@ def judge(study: StudyEstimates) -> Verdict:
                 + (
                     ""
                     if fit.law.name not in tests
-                    else f"; law against it: z = {tests[fit.law.name][0]:+.2f}, "
+                    else f"; law against it: t = {tests[fit.law.name][0]:+.2f}, "
                     f"p = {tests[fit.law.name][1]:.3g}"
                 )
                 for fit in fits
@@ -152,7 +154,7 @@ def compare(rows: Delays, candidates: list[RivalLaw]) -> tuple[list[RivalFit], l
 def vuong_by_configuration(
     law: RivalFit, rival: RivalFit, configurations: tuple[str, ...]
 ) -> tuple[float, float]:
-    """Vuong's z (positive favours the law) and p on log-likelihoods summed over configurations,
+    """Vuong's t (positive favours the law) and p on log-likelihoods summed over configurations,
     because the runs of one configuration err together."""
     names = sorted(set(configurations))
     member = np.array([[name == own for own in configurations] for name in names], dtype=float)
@@ -214,5 +216,7 @@ PREDICTION = Prediction(
     formulas=("law_steps", "nested_law", "hitting_time_with_floor"),
     against="configurations in which one of the rivals is surely the better description",
     in_favour="configurations in which the law is surely better than the best rival",
+    undecidable=f"fewer than {FEWEST_CONFIGURATIONS} configurations; settings along which two laws "
+    "predict the same (one learning rate and one task: then A/(eta lambda) is the law itself)",
     judge=judge,
 )

@@ -14,11 +14,14 @@ from nht_theory.inference.results import Interval
 from nht_theory.inference.rival_laws import RivalFit, RivalLaw, leave_one_group_out
 from nht_theory.predictions import clean_separation, rivals, selection
 from nht_theory.predictions.delays import Delays, delays
-from nht_theory.predictions.law import CONSTANT, FEWEST_RUNS, RATE, RATIO, fit_law
+from nht_theory.predictions.law import COLUMNS, CONSTANT, FEWEST_RUNS, RATE, RATIO, design, fit_law
 from nht_theory.reporting.cited_number import CitedNumber
 
 CENSORING = "kept: interval- and right-censored likelihood"
-MODEL = "ln T = a + b1 ln(1/gamma) + b2 ln ln(V_sc/V_st) + sigma W, W standard normal"
+MODEL = (
+    "ln T = a + b1 ln(1/gamma) + b2 ln ln(V_sc/V_st) + sigma W of the configurations' means, W "
+    "standard normal"
+)
 SYMBOLS = (
     "T: steps from memorisation to generalisation; gamma: pure-decay rate of V, known before "
     "training; V_sc: V at memorisation; V_st: V at generalisation of other runs"
@@ -71,7 +74,7 @@ def cited_law(study: StudyEstimates, options: tuple[tuple[str, str], ...]) -> Ci
 def _numbers(
     rows: Delays, fit: CensoredRegression, options: tuple[tuple[str, str], ...]
 ) -> tuple[CitedNumber, ...]:
-    kind = "model-based errors" if fit.clusters is None else "sandwich errors over configurations"
+    kind = f"Student's t over {fit.n} configurations"
     settings = (*options, ("distribution", str(fit.distribution)), ("errors", kind))
 
     def number(
@@ -103,6 +106,8 @@ def _numbers(
             interval=interval,
             note=note,
             references=references,
+            units=fit.n,
+            units_are="configurations",
         )
 
     slopes = []
@@ -139,7 +144,7 @@ def _numbers(
             ),
             note="the law predicts 1/c with both slopes at 1",
         ),
-        number("scatter", "scatter of ln T", fit.scale, f"sigma in {MODEL}"),
+        number("scatter", "scatter of ln T between configurations", fit.scale, f"sigma in {MODEL}"),
         _r_squared(rows, fit, number("r_squared", "R^2 of ln T", 0.0, "")),
         number(
             "aicc",
@@ -156,8 +161,7 @@ def _r_squared(rows: Delays, fit: CensoredRegression, template: CitedNumber) -> 
     """R^2 on the log scale over the runs that switched, each at the middle of its interval."""
     seen = ~rows.times.is_right_censored
     log_time = np.log(rows.times.representative())[seen]
-    design = np.column_stack([np.ones(rows.n), rows.log_inverse_rate, rows.log_log_ratio])
-    residual = log_time - fit.location(design)[seen]
+    residual = log_time - fit.location(design(rows))[seen]
     total = float(((log_time - log_time.mean()) ** 2).sum())
     return replace(
         template,
@@ -172,10 +176,9 @@ def _r_squared(rows: Delays, fit: CensoredRegression, template: CitedNumber) -> 
 
 
 def _held_out(rows: Delays, template: CitedNumber) -> tuple[CitedNumber, ...]:
-    design = np.column_stack([np.ones(rows.n), rows.log_inverse_rate, rows.log_log_ratio])
     try:
         error = leave_one_group_out(
-            rows.times, RivalLaw("law", design, (CONSTANT, RATE, RATIO)), rows.configurations
+            rows.times, RivalLaw("law", design(rows), COLUMNS), rows.configurations
         )
     except NhtError:
         return ()

@@ -68,7 +68,7 @@ def test_a_fit_without_the_ratio_that_has_no_maximum_is_a_remark_not_an_error() 
         times=CensoredTimes.of([100.0] * 6, [200.0] * 6),
         log_inverse_rate=rate,
         log_log_ratio=rate,
-        configurations=("a",) * 6,
+        configurations=tuple("abcdef"),
         squared_norm_start=np.ones(6),
         squared_norm_star=np.ones(6),
         outside=(),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.predictions.failure_prediction import cross_fitted_gains
 from nht_theory.predictions.judging import judge_each
-from nht_theory.predictions.ordering import Observation
-from nht_theory.predictions.p3 import inner_contrasts
 from nht_theory.predictions.registry import PREDICTIONS, prediction
 from nht_theory.predictions.stability import verdicts_at_other_thresholds
 from nht_theory.predictions.validate import validate
@@ -151,18 +148,6 @@ def test_prefactor() -> None:
     assert verdict("prefactor", sweep(0.7) + growing).verdict is REFUTED
 
 
-@pytest.mark.parametrize(("sign", "expected"), [(-1.0, SUPPORTED), (1.0, REFUTED)])
-def test_p1(sign: float, expected: VerdictKind) -> None:
-    runs = [
-        run(seed=seed, decay=decay, squared_norm=np.full(21, 1000 * decay**sign + seed))
-        for seed in range(3)
-        for decay in (0.1, 0.3, 1.0)
-    ]
-    own = verdict("P1", runs)
-    assert own.verdict is expected
-    assert own.statistic == (1.0 if sign < 0 else 0.0)
-
-
 def test_p2() -> None:
     weak = [run(seed=s, decay=0.01, switched=None, squared_norm=100.0 + STEPS) for s in SEEDS]
     middle = [run(seed=s, decay=1.0) for s in SEEDS]
@@ -181,25 +166,6 @@ def accuracy_run(seed: int, decay: float, accuracy: float, **extra: object) -> R
         columns={"heldout_accuracy": np.full(21, accuracy + noise)},
         **extra,
     )
-
-
-@pytest.mark.parametrize(
-    ("accuracies", "expected"),
-    [((0.6, 0.8, 0.5), SUPPORTED), ((0.7, 0.6, 0.4), REFUTED)],
-)
-def test_p3(accuracies: tuple[float, ...], expected: VerdictKind) -> None:
-    levels = zip((0.01, 0.1, 1.0), accuracies, strict=True)
-    runs = [accuracy_run(s, decay, acc) for decay, acc in levels for s in range(4)]
-    assert verdict("P3", runs).verdict is expected
-
-
-def test_the_better_end_of_a_contrast_is_chosen_on_other_blocks() -> None:
-    rows = [
-        Observation(block, level, outcome)
-        for block, outcomes in (("a", (1.0, 2.0, 5.0)), ("b", (4.0, 2.0, 1.0)))
-        for level, outcome in zip((0.1, 1.0, 10.0), outcomes, strict=True)
-    ]
-    assert inner_contrasts(rows) == [2.0 - 1.0, 2.0 - 1.0]
 
 
 LAYERS = tuple(
@@ -268,16 +234,6 @@ def test_batch_norm() -> None:
     assert "pairs" in few.power
 
 
-@pytest.mark.parametrize(("slope", "expected"), [(-0.5, SUPPORTED), (0.3, REFUTED)])
-def test_shortcut_strength(slope: float, expected: VerdictKind) -> None:
-    runs = [
-        accuracy_run(seed, 0.1, 0.6 + slope * strength, shortcut_strength=strength)
-        for strength in (0.5, 0.8, 1.0)
-        for seed in range(3)
-    ]
-    assert verdict("shortcut_strength", runs).verdict is expected
-
-
 def inverted_run(seed: int, decay: float, gain: float) -> Run:
     """V is larger on the structured side (S < 0); final held-out accuracy is 0.7 plus the gain."""
     noise = 0.001 * np.random.default_rng([seed, int(1000 * decay)]).normal()
@@ -311,40 +267,6 @@ def test_gain_is_not_made_out_of_noise() -> None:
         )
     ]
     assert np.mean(gains) == pytest.approx(0, abs=0.02)
-
-
-@pytest.mark.parametrize(("slope", "expected"), [(-0.3, SUPPORTED), (0.3, REFUTED)])
-def test_emergence_ratio(slope: float, expected: VerdictKind) -> None:
-    runs = []
-    for seed in range(3):
-        for width in (32, 64, 128):
-            log_ratio = 1 + slope * math.log2(width / 64)
-            runs.append(
-                run(
-                    seed=seed,
-                    width=width,
-                    squared_norm=4000 * np.exp(-log_ratio * (STEPS - 200.0) / 800),
-                )
-            )
-    assert verdict("emergence_ratio", runs).verdict is expected
-
-
-def test_emergence_decay() -> None:
-    def sweep(smallest: Callable[[float], int]) -> list[Run]:
-        return [
-            run(
-                seed=seed,
-                decay=decay,
-                width=width,
-                switched=1000 if width >= smallest(decay) else None,
-            )
-            for seed in range(6)
-            for decay in (0.1, 1.0)
-            for width in (32, 64, 128)
-        ]
-
-    assert verdict("emergence_decay", sweep(lambda d: 32 if d == 1 else 128)).verdict is SUPPORTED
-    assert verdict("emergence_decay", sweep(lambda d: 128 if d == 1 else 32)).verdict is REFUTED
 
 
 @pytest.mark.parametrize(("peak", "expected"), [(500, SUPPORTED), (1500, REFUTED)])
