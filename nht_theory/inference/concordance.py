@@ -230,9 +230,9 @@ def mean_score(groups: Sequence[GroupScore]) -> MeanScore | None:
         Wilson (1927) for the interval; the way the two errors are joined is ours.
 
     Example:
-        >>> alike = [GroupScore(1.0, 0.0, 4.0)] * 6
-        >>> round(mean_score(alike).interval().low, 2), round(mean_score(alike[:1]).interval().low, 2)
-        (0.57, 0.22)
+        >>> alike = [GroupScore(1.0, 0.0, 4.0)] * 12
+        >>> [round(mean_score(alike[:n]).interval().low, 2) for n in (1, 2, 6, 12)]
+        [0.22, -0.91, 0.57, 0.82]
     """
     values = np.array([group.value for group in groups])
     known = [group.variance for group in groups if group.variance is not None]
@@ -362,6 +362,9 @@ def _tied_pairs(values: Vector) -> int:
 
 def _pair_counts(v: Vector, g: Vector, codes: NDArray[np.int64], n: int) -> tuple[Vector, Vector]:
     """Concordant minus discordant, and comparable, ordered pairs between clusters, each [n, n]."""
+    levels = np.unique(g)
+    if levels.size == 2:
+        return _two_sided_counts(v, g == levels[1], codes, n)
     member = np.zeros((codes.size, n))
     member[np.arange(codes.size), codes] = 1.0
     balance, comparable = np.zeros((n, n)), np.zeros((n, n))
@@ -373,3 +376,19 @@ def _pair_counts(v: Vector, g: Vector, codes: NDArray[np.int64], n: int) -> tupl
         balance += member[rows].T @ (sign_v * sign_g) @ member
         comparable += member[rows].T @ np.abs(sign_g) @ member
     return balance, comparable
+
+
+def _two_sided_counts(
+    v: Vector, high: NDArray[np.bool_], codes: NDArray[np.int64], n: int
+) -> tuple[Vector, Vector]:
+    """:func:`_pair_counts` for two sides, by rank: no pair is looked at."""
+    of_high, of_low = np.bincount(codes[high], minlength=n), np.bincount(codes[~high], minlength=n)
+    wins = np.zeros((n, n))
+    for cluster in range(n):
+        low = np.sort(v[~high & (codes == cluster)])
+        below = np.searchsorted(low, v[high], "left")
+        not_above = np.searchsorted(low, v[high], "right")
+        excess = (below + not_above - low.size).astype(np.float64)
+        wins[:, cluster] = np.bincount(codes[high], weights=excess, minlength=n)
+    pairs = np.outer(of_high, of_low).astype(np.float64)
+    return wins + wins.T, pairs + pairs.T

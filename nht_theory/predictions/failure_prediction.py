@@ -73,8 +73,8 @@ def judge(study: StudyEstimates) -> Verdict:
         n_censored=0,
         rule=f"95 % interval of the gain over {seeds} seeds in {len(tested)} "
         f"{'settings' if len(tested) > 1 else 'setting'} with S surely "
-        f"below {NO_SEPARATION} [{decision.interval.low:.3f}, {decision.interval.high:.3f}] against "
-        f"at most {NO_GAIN}; p = {decision.p_value:.3g}"
+        f"below {NO_SEPARATION} [{decision.interval.low:.3f}, {decision.interval.high:.3f}] "
+        f"against at most {NO_GAIN}; p = {decision.p_value:.3g}"
         + ("" if len(tested) > 1 else "; it speaks of this one setting only"),
         power=power_of(decision, units, unit),
         details=(
@@ -186,8 +186,8 @@ PREDICTION = Prediction(
     "replicates (a single setting is judged over its seeds, for itself); the best decay is chosen "
     "on the other seeds",
     references=("arXiv:2603.07323",),
-    against=f"settings with S surely below {NO_SEPARATION} in which a weight decay raises the worst "
-    f"group surely by more than {NO_GAIN}",
+    against=f"settings with S surely below {NO_SEPARATION} in which a weight decay raises the "
+    f"worst group surely by more than {NO_GAIN}",
     in_favour=f"settings with S surely below {NO_SEPARATION} in which no weight decay raises the "
     f"worst group by {NO_GAIN}",
     undecidable=f"settings whose S may be {NO_SEPARATION} or more, or unknown because one side was "

@@ -157,7 +157,7 @@ PREDICTION = Prediction(
     in_favour=f"configurations whose S lies surely above {CLEAN_SEPARATION} and above that of a "
     f"clock, and whose switch is sharp (W below {CLEAN_SHARPNESS})",
     undecidable="a norm that only time moves, alike in the runs of a configuration: V then is a "
-    "clock; and fewer than twelve configurations, which leave room for an S of 0.8 even where every "
-    "run agrees",
+    "clock; and fewer than twelve configurations, which leave room for an S of 0.8 even where "
+    "every run agrees",
     judge=judge,
 )

@@ -184,11 +184,11 @@ PREDICTION = Prediction(
     claim="ln(V_mem/V_star)/gamma, measured on the run itself, explains the delay beyond what it "
     "shares with it.",
     needs=NEEDS,
-    rule="supported when R^2 exceeds (p, doubled, at most 0.05) what it is with the delays exchanged between the "
-    "runs of a configuration and V_star and the rate measured again on each run's own trajectory; "
-    "else inconclusive: no R^2 refutes it. The exchange stays within configurations because delay "
-    "and norm both depend on the settings, so that between them the seeds of a configuration would "
-    "repeat one fact",
+    rule="supported when R^2 exceeds (p, doubled, at most 0.05) what it is with the delays "
+    "exchanged between the runs of a configuration and V_star and the rate measured again on each "
+    "run's own trajectory; else inconclusive: no R^2 refutes it. The exchange stays within "
+    "configurations: delay and norm both depend on the settings, which an exchange between them "
+    "would count as evidence",
     references=("phipson2010", "arXiv:2603.13331"),
     formulas=("law_steps",),
     against="delays that, exchanged between the runs of a configuration, are predicted as well",
