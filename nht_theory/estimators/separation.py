@@ -47,8 +47,10 @@ class Separation:
         runs: names of the runs whose checkpoints entered.
         placebo: S of a clock in the place of V, with its interval.
         clock: which clock, the one of :data:`CLOCKS` that orders the sides best.
-        gain: S of V less that of the clock, paired, with its interval.
-        within: S with its variance between the runs of the set.
+        gain: S of V less that of the clock over pairs of two runs, with its interval. Within a
+            run every clock is in order, and a level of V need not hold for other runs.
+        within: S over pairs of two runs with its variance between them; None where no two runs
+            can be compared.
     """
 
     score: Estimate | Missing
@@ -146,13 +148,16 @@ def separation(
         return replace(known, placebo=known.score, gain=known.score)
     best = max(clocks, key=lambda name: somers_d(seen.clocks[name], seen.side))
     time = seen.clocks[best]
+    within = group_score(seen.squared_norm, seen.side, seen.unit)
     return replace(
         known,
         score=clustered_somers_d(seen.squared_norm, seen.side, seen.unit),
         placebo=clustered_somers_d(time, seen.side, seen.unit),
         clock=best,
-        gain=clustered_difference(seen.squared_norm, time, seen.side, seen.unit),
-        within=group_score(seen.squared_norm, seen.side, seen.unit),
+        gain=Missing(Unavailable.ONE_SIDED, "no two runs to compare")
+        if within is None
+        else clustered_difference(seen.squared_norm, time, seen.side, seen.unit),
+        within=within,
     )
 
 

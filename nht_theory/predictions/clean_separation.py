@@ -17,7 +17,7 @@ import numpy as np
 from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.results import Estimate, Missing, StudyEstimates
 from nht_theory.estimators.separation import ALL_CLOCKS, Separation, separation
-from nht_theory.inference.concordance import least_error
+from nht_theory.inference.concordance import mean_difference
 from nht_theory.predictions import selection
 from nht_theory.predictions.rules import CLEAN_SEPARATION, CLEAN_SHARPNESS, Decision, decide
 from nht_theory.runs.run import Run
@@ -64,8 +64,8 @@ class AgainstTime:
     """What V adds to a clock over some configurations.
 
     Attributes:
-        score, placebo: S of V and of the better clock of each configuration, means; None where no
-            configuration has both sides.
+        score, placebo: S of V and of the better clock of each configuration over pairs of two
+            runs, means; None where no configuration has two runs and both sides.
         decision: on the mean gain of V over the clock against zero, with its interval; None where
             too few runs give it an error.
         configurations: in which both are known.
@@ -94,10 +94,10 @@ class AgainstTime:
 
         Example:
             >>> AgainstTime(None, None, None, 0, 0).line
-            'whether V adds anything to time is unknown: no configuration shows both sides'
+            'V against time: unknown, no configuration has two runs and both sides'
         """
         if self.score is None or self.placebo is None:
-            return "whether V adds anything to time is unknown: no configuration shows both sides"
+            return "V against time: unknown, no configuration has two runs and both sides"
         known = ""
         if self.decision is not None:
             inside = self.decision.interval
@@ -127,36 +127,24 @@ def distinguishable_from_time(
 def against_time(separated: Iterable[Separation]) -> AgainstTime:
     """The mean gain of V over the better clock, with an error between configurations and within.
 
-    The variance of the mean is the larger of that between the gains of the configurations and
-    their mean variance within (jackknife over runs), each over the number of configurations, and
-    no less than that of one comparison, of four a configuration, in which the two orders differ.
-    Student with the configurations less one; a single configuration has the error of its runs.
+    Configurations of two or more runs count, by their pairs of two runs. Student over them (over
+    the runs of a single one), with the error of :func:`mean_difference`.
     """
     known = [
-        (own.score.value, own.placebo.value, own.gain, len(own.runs))
+        (own.within.value, own.gain, len(own.runs))
         for own in separated
-        if isinstance(own.score, Estimate)
-        and isinstance(own.placebo, Estimate)
-        and isinstance(own.gain, Estimate)
+        if own.within is not None and isinstance(own.gain, Estimate)
     ]
     if not known:
         return AgainstTime(None, None, None, 0, 0)
-    gains = [gain.value for _, _, gain, _ in known]
-    errors = [gain.standard_error for _, _, gain, _ in known if gain.standard_error is not None]
-    within = float(np.mean(np.square(errors))) if errors else 0.0
-    decision = None
-    if len(gains) > 1:
-        between = float(np.var(gains, ddof=1))
-        error = max(math.sqrt(max(between, within) / len(gains)), least_error(len(gains)))
-        decision = _against_zero(float(np.mean(gains)), error, len(gains) - 1)
-    elif errors:
-        decision = _against_zero(gains[0], errors[0], known[0][2].n - 1)
+    gains = [gain for _, gain, _ in known]
+    joined, score = mean_difference(gains), float(np.mean([value for value, _, _ in known]))
     return AgainstTime(
-        score=float(np.mean([row[0] for row in known])),
-        placebo=float(np.mean([row[1] for row in known])),
-        decision=decision,
+        score=score,
+        placebo=score - float(np.mean([gain.value for gain in gains])),
+        decision=None if joined is None else _against_zero(*joined),
         configurations=len(known),
-        runs=sum(row[3] for row in known),
+        runs=sum(runs for _, _, runs in known),
     )
 
 

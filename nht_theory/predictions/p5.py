@@ -27,7 +27,7 @@ NAME = "P5"
 FEWEST_RUNS = 3
 NEEDS = (
     "the norm, and accuracies that tell the shortcut from the structure, in three or more runs "
-    "that show both sides after memorising"
+    "that show both sides after memorising, two or more a configuration"
 )
 
 
@@ -46,7 +46,7 @@ def judge(study: StudyEstimates) -> Verdict:
     by_name = {
         name: own
         for name, own in clean_separation.separations(study).items()
-        if isinstance(own.score, Estimate)
+        if own.within is not None
     }
     runs = tuple(run for own in by_name.values() for run in own.runs)
     score = mean_score([own.within for own in by_name.values() if own.within]) if by_name else None
@@ -88,7 +88,7 @@ def _decide(score: MeanScore, time: AgainstTime, width: float) -> _Judged:
         statistic.verdict,
         replace(statistic, interval=score.interval()),
         score.value,
-        "separation score S, mean over configurations",
+        "separation score S between runs, mean over configurations",
     )
     if ordering.verdict is not VerdictKind.SUPPORTED or time.decision is None or time.gain is None:
         kept = ordering.verdict
@@ -144,8 +144,8 @@ PREDICTION = Prediction(
     "sharp relative to the delay (definition 4.1), and V orders the two better than a clock.",
     needs=NEEDS,
     rule=f"S is Somers' D of V given reliance on the shortcut, over the checkpoints since "
-    f"memorisation, within configurations; beside it stands S of a clock (minus the time since "
-    "memorisation, or minus the training step, whichever orders the two sides better). Supported "
+    f"memorisation, over pairs of two runs of one configuration; beside it stands S of a clock (minus the "
+    "time since memorisation, or minus the training step, whichever orders the two sides better). Supported "
     f"when the 95 % interval of the mean S lies above {CLEAN_SEPARATION}, that of the mean gain of "
     f"V over the clock above zero, and the median W below {CLEAN_SHARPNESS}; refuted when the "
     f"interval of S lies below {CLEAN_SEPARATION}; without a gain inconclusive: "
@@ -157,7 +157,7 @@ PREDICTION = Prediction(
     in_favour=f"configurations whose S lies surely above {CLEAN_SEPARATION} and above that of a "
     f"clock, and whose switch is sharp (W below {CLEAN_SHARPNESS})",
     undecidable="a norm that only time moves, alike in the runs of a configuration: V then is a "
-    "clock; and fewer than twelve configurations, which leave room for an S of 0.8 even where "
+    "clock; and two to nineteen configurations, which leave room for an S of 0.8 even where "
     "every run agrees",
     judge=judge,
 )

@@ -15,9 +15,7 @@ from nht_theory.inference.concordance import (
     GroupScore,
     clustered_difference,
     group_score,
-    least_error,
     mean_score,
-    somers_d,
 )
 from nht_theory.inference.permutation import exchanges
 from nht_theory.predictions import clean_separation, failure_prediction
@@ -204,11 +202,11 @@ def test_the_gain_and_its_jackknife_by_hand() -> None:
     without = np.array([gain(np.flatnonzero(runs != r)) for r in range(5)])
     variance = 4 / 5 * np.sum((without - without.mean()) ** 2)
     own = clustered_difference(norm, clock, side, runs)
-    assert own.value == pytest.approx(somers_d(norm, side) - somers_d(clock, side))
+    assert own.value == pytest.approx(gain(np.arange(n)))
     assert own.standard_error == pytest.approx(np.sqrt(variance))
-    assert np.sqrt(variance) > least_error(5)
+    assert np.sqrt(variance) > 0.1
     same = clustered_difference(norm, norm, side, runs)
-    assert (same.value, same.standard_error) == (0.0, least_error(5))
+    assert (same.value, same.standard_error) == (0.0, 0.1)  # one comparison of four a run
 
 
 def test_the_mean_score_has_the_larger_of_both_errors() -> None:
@@ -240,7 +238,7 @@ def test_four_runs_that_agree_decide_nothing_however_they_are_grouped(
     assert own.interval is not None
     assert own.interval.low < 0.3
     assert own.p_value is not None
-    assert 0.2 < own.p_value < 0.6  # 3e-9 and 0.47 once
+    assert 0.2 < own.p_value < 0.7  # 3e-9 and 0.47 once
 
 
 def switching_by_level(configurations: int) -> list[Run]:
@@ -259,9 +257,9 @@ def switching_by_level(configurations: int) -> list[Run]:
 
 
 def test_p5_is_supported_where_v_orders_what_a_clock_does_not() -> None:
-    own = judged("P5", switching_by_level(14))
+    own = judged("P5", switching_by_level(20))
     assert own.verdict is SUPPORTED
-    assert (own.units, own.unit) == (14, "configurations")
+    assert (own.units, own.unit) == (20, "configurations")
     few = judged("P5", switching_by_level(6))
     assert few.verdict is INCONCLUSIVE
     assert few.statistic == 1.0
@@ -269,7 +267,7 @@ def test_p5_is_supported_where_v_orders_what_a_clock_does_not() -> None:
 
 def test_p5_is_not_supported_by_a_norm_that_only_time_moves() -> None:
     """One function of time in every run: S is one, and so is S of the clock."""
-    runs = [run(p, seed, 1500, line(1e-3)) for p in range(16) for seed in range(4)]
+    runs = [run(p, seed, 1500, line(1e-3)) for p in range(20) for seed in range(4)]
     own = judged("P5", runs)
     assert own.verdict is INCONCLUSIVE
     assert own.statistic == 0.0  # the gain decided

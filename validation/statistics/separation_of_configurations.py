@@ -58,7 +58,7 @@ def covered(
             offset = SPREAD * generator.normal(size=(seeds, 1))
             log_norm = m * PHI + offset + SPREAD * generator.normal(size=(seeds, PHI.size))
             groups.append(group_score(log_norm.ravel(), given, run))
-        mean = mean_score(groups)
+        mean = mean_score([group for group in groups if group is not None])
         assert mean is not None
         interval = mean.interval()
         inside += truth in interval
