@@ -143,12 +143,12 @@ PREDICTION = Prediction(
     claim="Norm separation is clean: the switch from shortcut to structure is monotone in V and "
     "sharp relative to the delay (definition 4.1), and V orders the two better than a clock.",
     needs=NEEDS,
-    rule=f"S is Somers' D of V given reliance on the shortcut, over the checkpoints since "
-    f"memorisation, over pairs of two runs of one configuration; beside it stands S of a clock (minus the "
-    "time since memorisation, or minus the training step, whichever orders the two sides better). Supported "
-    f"when the 95 % interval of the mean S lies above {CLEAN_SEPARATION}, that of the mean gain of "
-    f"V over the clock above zero, and the median W below {CLEAN_SHARPNESS}; refuted when the "
-    f"interval of S lies below {CLEAN_SEPARATION}; without a gain inconclusive: "
+    rule="S is Somers' D of V given reliance on the shortcut, over the checkpoints since "
+    "memorisation, over pairs of two runs of one configuration. Beside it stands S of a clock: "
+    "minus the time since memorisation, or minus the training step, whichever orders the two sides "
+    f"better. Supported when the 95 % interval of the mean S lies above {CLEAN_SEPARATION}, that "
+    f"of the mean gain of V over the clock above zero, and the median W below {CLEAN_SHARPNESS}; "
+    f"refuted when the interval of S lies below {CLEAN_SEPARATION}; without a gain inconclusive: "
     f"{NO_MORE_THAN_TIME}. Both intervals hold the error between configurations and that within. "
     "S near one is necessary for timing, not sufficient",
     references=("arXiv:2603.07323", "somers1962", "wilson1927", "arvesen1969"),
