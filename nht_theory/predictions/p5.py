@@ -32,7 +32,7 @@ NEEDS = (
 
 
 @dataclass(frozen=True)
-class _Judged:
+class Judged:
     """Which of the two estimates decided, and what that makes of the claim."""
 
     verdict: VerdictKind
@@ -55,7 +55,7 @@ def judge(study: StudyEstimates) -> Verdict:
     time = clean_separation.against_time(by_name.values())
     widths = [s.sharpness.value for s in by_name.values() if isinstance(s.sharpness, Estimate)]
     width = float(np.median(widths)) if widths else float("nan")
-    judged = _decide(score, time, width)
+    judged = combined(score, time, width)
     unit = "configurations" if len(by_name) > 1 else "runs of one configuration"
     ordering = score.interval()
     return Verdict(
@@ -78,13 +78,13 @@ def judge(study: StudyEstimates) -> Verdict:
     )
 
 
-def _decide(score: MeanScore, time: AgainstTime, width: float) -> _Judged:
+def combined(score: MeanScore, time: AgainstTime, width: float) -> Judged:
     """S must clear 0.8 and the gain over a clock must clear zero; the weaker of the two decides.
 
     Both must hold, so neither p-value is corrected (intersection-union).
     """
     statistic = decide(score.against(CLEAN_SEPARATION), 1.0, score.freedom, (0.0, math.inf))
-    ordering = _Judged(
+    ordering = Judged(
         statistic.verdict,
         replace(statistic, interval=score.interval()),
         score.value,
@@ -93,7 +93,7 @@ def _decide(score: MeanScore, time: AgainstTime, width: float) -> _Judged:
     if ordering.verdict is not VerdictKind.SUPPORTED or time.decision is None or time.gain is None:
         kept = ordering.verdict
         return ordering if kept is VerdictKind.REFUTED else _undecided(ordering)
-    adds = _Judged(
+    adds = Judged(
         time.decision.verdict,
         time.decision,
         time.gain,
@@ -105,7 +105,7 @@ def _decide(score: MeanScore, time: AgainstTime, width: float) -> _Judged:
     return weaker if width < CLEAN_SHARPNESS else _undecided(weaker)
 
 
-def _undecided(own: _Judged) -> _Judged:
+def _undecided(own: Judged) -> Judged:
     return replace(own, verdict=VerdictKind.INCONCLUSIVE)
 
 
