@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.norms import turning_step
 from nht_theory.estimators.results import Estimate, StudyEstimates
@@ -9,7 +12,7 @@ from nht_theory.inference.binomial import median_estimate, sign_test
 from nht_theory.inference.results import Alternative
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.ordering import Observation, judge_order, within_levels
-from nht_theory.predictions.rules import by_direction, more_for_p
+from nht_theory.predictions.rules import ALPHA, by_direction, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
@@ -119,17 +122,40 @@ def judge_sharpness(study: StudyEstimates) -> Verdict:
         if isinstance(own.sharpness, Estimate)
         and (side := clean_separation.decided_side(own)) is not None
     ]
-    if len({row.level for row in rows}) < 2:
-        return not_applicable(SHARPNESS.name, f"needs {SHARPNESS.needs}; {len(rows)} have both")
-    return judge_order(
+    clean = [row.outcome for row in rows if row.level]
+    unclean = [row.outcome for row in rows if not row.level]
+    if not clean or not unclean or not fewest_p_value(len(clean), len(unclean)) <= ALPHA:
+        return not_applicable(
+            SHARPNESS.name,
+            f"needs {SHARPNESS.needs}; {len(clean)} are surely clean, {len(unclean)} surely not",
+        )
+    own = judge_order(
         SHARPNESS.name,
         rows,
         falls=True,
         statistic_name="share of pairs of configurations in which the clean one has the smaller W",
         details=(
-            "n counts configurations; W cannot fall below the evaluation grid over the delay",
+            "W of a configuration is the median over its runs; it cannot fall below the "
+            "evaluation grid over the delay",
         ),
     )
+    return replace(
+        own,
+        rule=f"{len(clean)} clean configurations against {len(unclean)}; {own.rule}; two-sided "
+        f"p = {own.p_value:.3g}",
+        units=len(rows),
+        unit="configurations",
+    )
+
+
+def fewest_p_value(clean: int, unclean: int) -> float:
+    """Two-sided p-value of two groups of these sizes that do not overlap.
+
+    Example:
+        >>> fewest_p_value(3, 3), round(fewest_p_value(4, 4), 3)
+        (0.1, 0.029)
+    """
+    return 2 / math.comb(clean + unclean, clean)
 
 
 RATIO = Prediction(
@@ -174,11 +200,15 @@ EVENTS = Prediction(
 SHARPNESS = Prediction(
     name="emergence_sharpness",
     claim="(iv) Cleaner separation gives a sharper threshold.",
-    needs="S and W of configurations on both sides: S surely above 0.8 and surely below",
+    needs="S and W of configurations on both sides, S surely above 0.8 and surely below, as many "
+    "as can be told apart at 5 % (four and four, or two and eight)",
     rule="supported when W is smaller in the configurations with S surely above 0.8 than in those "
-    "with S surely below (Jonckheere-Terpstra over the two, one-sided), refuted when larger",
+    "with S surely below (exact Jonckheere-Terpstra over the two, two-sided at 5 %), refuted when "
+    "larger; configurations are the units",
     references=("arXiv:2603.07323", "jonckheere1954", "somers1962"),
     against="configurations with clean separation and a slower switch than those without",
     in_favour="configurations with clean separation and a sharper switch than those without",
+    undecidable="fewer than eight configurations whose S is surely on one side of 0.8, which takes "
+    "about a dozen seeds in each clean one; an evaluation grid as coarse as the switch",
     judge=judge_sharpness,
 )

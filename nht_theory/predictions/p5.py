@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
-from nht_theory.conventions import CONFIDENCE, VerdictKind
+from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.results import Estimate, StudyEstimates
+from nht_theory.estimators.separation import Separation
+from nht_theory.inference.concordance import MeanScore, mean_score
 from nht_theory.predictions import clean_separation, selection
+from nht_theory.predictions.clean_separation import NO_MORE_THAN_TIME, AgainstTime
 from nht_theory.predictions.rules import (
     CLEAN_SEPARATION,
     CLEAN_SHARPNESS,
@@ -21,99 +24,140 @@ from nht_theory.predictions.rules import (
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "P5"
-SMALLEST_ERROR = 1e-9
-"""Of S, where every resample gives the same value."""
+FEWEST_RUNS = 3
 NEEDS = (
     "the norm, and accuracies that tell the shortcut from the structure, in three or more runs "
-    "that show both sides after memorising"
+    "that show both sides after memorising, two or more a configuration"
 )
 
 
+@dataclass(frozen=True)
+class Judged:
+    """Which of the two estimates decided, and what that makes of the claim."""
+
+    verdict: VerdictKind
+    decision: Decision
+    value: float
+    name: str
+
+
 def judge(study: StudyEstimates) -> Verdict:
-    """S against 0.8 and W against 0.5, over configurations."""
-    by_name = clean_separation.separations(study)
-    scores = {name: s.score for name, s in by_name.items() if isinstance(s.score, Estimate)}
-    n = sum(score.n for score in scores.values())
-    if n < 3:
-        return not_applicable(NAME, f"needs {NEEDS}; {n} runs qualify")
-    decision = _decide(list(scores.values()))
+    """S against 0.8 and against that of a clock, and W against 0.5, over configurations."""
+    by_name = {
+        name: own
+        for name, own in clean_separation.separations(study).items()
+        if own.within is not None
+    }
+    runs = tuple(run for own in by_name.values() for run in own.runs)
+    score = mean_score([own.within for own in by_name.values() if own.within]) if by_name else None
+    if len(runs) < FEWEST_RUNS or score is None:
+        return not_applicable(NAME, f"needs {NEEDS}; {len(runs)} runs qualify")
+    time = clean_separation.against_time(by_name.values())
     widths = [s.sharpness.value for s in by_name.values() if isinstance(s.sharpness, Estimate)]
     width = float(np.median(widths)) if widths else float("nan")
-    verdict = decision.verdict
-    settings = selection.varying_settings(study)
-    if verdict is VerdictKind.SUPPORTED and not width < CLEAN_SHARPNESS:
-        verdict = VerdictKind.INCONCLUSIVE
-    value = float(np.mean([score.value for score in scores.values()]))
+    judged = combined(score, time, width)
+    unit = "configurations" if len(by_name) > 1 else "runs of one configuration"
+    ordering = score.interval()
     return Verdict(
         prediction=NAME,
-        verdict=verdict,
-        statistic=value,
-        statistic_name="separation score S, mean over configurations",
-        interval=decision.interval,
-        p_value=decision.p_value,
-        n=n,
+        verdict=judged.verdict,
+        statistic=judged.value,
+        statistic_name=judged.name,
+        interval=judged.decision.interval,
+        p_value=judged.decision.p_value,
+        n=len(runs),
         n_censored=0,
-        rule=f"S = {value:.3f} [{decision.interval.low:.3f}, {decision.interval.high:.3f}] over "
-        f"{len(scores)} configurations against {CLEAN_SEPARATION}; median W = {width:.2f} against "
-        f"{CLEAN_SHARPNESS}; p = {decision.p_value:.3g}",
-        power=power_of(decision, len(scores), "configurations")
-        if len(scores) > 1
-        else power_of(decision, n, "runs"),
-        details=(
-            "the paper reports S of about 1.0 on modular arithmetic, 0.5-0.7 on coloured "
-            "CIFAR-10, -0.11 on CelebA and 0.0 on Waterbirds, without a formula",
-            f"{sum(clean_separation.clean(s) for s in by_name.values())} of {len(by_name)} "
-            "configurations are clean",
-            *(
-                f"{selection.shortened(name, settings)}: {clean_separation.described(s)}"
-                for name, s in by_name.items()
-            ),
-        ),
-        runs=tuple(run for name in scores for run in by_name[name].runs),
+        rule=f"S = {score.value:.3f} [{ordering.low:.3f}, {ordering.high:.3f}] over {score.units} "
+        f"{unit} against {CLEAN_SEPARATION}; {_against_time(time)}; median W = {width:.2f} against "
+        f"{CLEAN_SHARPNESS}; p = {judged.decision.p_value:.3g}",
+        power=power_of(judged.decision, score.units, unit),
+        details=_details(study, by_name),
+        runs=runs,
+        units=score.units,
+        unit=unit,
     )
 
 
-def _decide(scores: list[Estimate]) -> Decision:
-    """Student over configurations; for a single one, its own interval over runs."""
-    values = [score.value for score in scores]
-    if len(values) > 1:
-        error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-        freedom = len(values) - 1
-    else:
-        error, freedom = _error_towards(scores[0], CLEAN_SEPARATION), scores[0].n - 1
-    decision = decide(
-        float(np.mean(values)), max(error, SMALLEST_ERROR), freedom, (CLEAN_SEPARATION, math.inf)
-    )
-    inside = decision.interval
-    return replace(
-        decision, interval=replace(inside, low=max(inside.low, -1.0), high=min(inside.high, 1.0))
-    )
+def combined(score: MeanScore, time: AgainstTime, width: float) -> Judged:
+    """S must clear 0.8 and the gain over a clock must clear zero; the weaker of the two decides.
 
-
-def _error_towards(score: Estimate, level: float) -> float:
-    """The error with which Student's interval ends where the score's own does, on the level's side.
-
-    Without an interval nothing is sure, and D is between -1 and 1.
+    Both must hold, so neither p-value is corrected (intersection-union).
     """
-    if score.interval is None:
-        return 2.0
-    limit = score.interval.low if score.value > level else score.interval.high
-    return abs(score.value - limit) / float(stats.t.ppf(0.5 + CONFIDENCE / 2, score.n - 1))
+    statistic = decide(score.against(CLEAN_SEPARATION), 1.0, score.freedom, (0.0, math.inf))
+    ordering = Judged(
+        statistic.verdict,
+        replace(statistic, interval=score.interval()),
+        score.value,
+        "separation score S between runs, mean over configurations",
+    )
+    if ordering.verdict is not VerdictKind.SUPPORTED or time.decision is None or time.gain is None:
+        kept = ordering.verdict
+        return ordering if kept is VerdictKind.REFUTED else _undecided(ordering)
+    adds = Judged(
+        time.decision.verdict,
+        time.decision,
+        time.gain,
+        "S of V less S of the better clock, mean over configurations",
+    )
+    if not time.distinguishable:
+        return _undecided(adds)
+    weaker = max(ordering, adds, key=lambda own: own.decision.p_value)
+    return weaker if width < CLEAN_SHARPNESS else _undecided(weaker)
+
+
+def _undecided(own: Judged) -> Judged:
+    return replace(own, verdict=VerdictKind.INCONCLUSIVE)
+
+
+def _against_time(time: AgainstTime) -> str:
+    if time.gain is None or time.decision is None:
+        return f"gain over a clock unknown: {NO_MORE_THAN_TIME}"
+    inside = time.decision.interval
+    said = "surely positive" if time.distinguishable else NO_MORE_THAN_TIME
+    return f"gain over a clock {time.gain:.3f} [{inside.low:.3f}, {inside.high:.3f}]: {said}"
+
+
+def _details(study: StudyEstimates, by_name: Mapping[str, Separation]) -> tuple[str, ...]:
+    settings = selection.varying_settings(study)
+    every = clean_separation.separations(study)
+    return (
+        "the paper reports S of about 1.0 on modular arithmetic, 0.5-0.7 on coloured CIFAR-10, "
+        "-0.11 on CelebA and 0.0 on Waterbirds, without a formula and without that of a clock",
+        f"{sum(clean_separation.clean(s) for s in by_name.values())} of {len(every)} "
+        "configurations are clean",
+        *(
+            f"{selection.shortened(name, settings)}: {clean_separation.described(own)}"
+            for name, own in every.items()
+        ),
+        *(
+            f"one level of V for all weight decays, {selection.shortened(name, settings)}: "
+            f"{clean_separation.across_line(own)}"
+            for name, own in clean_separation.across_decays(study).items()
+            if isinstance(own.score, Estimate)
+        ),
+    )
 
 
 PREDICTION = Prediction(
     name=NAME,
     claim="Norm separation is clean: the switch from shortcut to structure is monotone in V and "
-    "sharp relative to the delay (definition 4.1).",
+    "sharp relative to the delay (definition 4.1), and V orders the two better than a clock.",
     needs=NEEDS,
-    rule=f"S is Somers' D of V given reliance on the shortcut, over the checkpoints since "
-    f"memorisation, within configurations; supported when its 95 % interval lies above "
-    f"{CLEAN_SEPARATION} and the median W below {CLEAN_SHARPNESS}, refuted when the interval lies "
-    "below. S near one is necessary for timing, not sufficient",
+    rule="S is Somers' D of V given reliance on the shortcut, over the checkpoints since "
+    "memorisation, over pairs of two runs of one configuration. Beside it stands S of a clock: "
+    "minus the time since memorisation, or minus the training step, whichever orders the two sides "
+    f"better. Supported when the 95 % interval of the mean S lies above {CLEAN_SEPARATION}, that "
+    f"of the mean gain of V over the clock above zero, and the median W below {CLEAN_SHARPNESS}; "
+    f"refuted when the interval of S lies below {CLEAN_SEPARATION}; without a gain inconclusive: "
+    f"{NO_MORE_THAN_TIME}. Both intervals hold the error between configurations and that within. "
+    "S near one is necessary for timing, not sufficient",
     references=("arXiv:2603.07323", "somers1962", "wilson1927", "arvesen1969"),
-    against=f"configurations whose S lies surely below {CLEAN_SEPARATION}, or whose switch is slow "
-    f"(W above {CLEAN_SHARPNESS})",
-    in_favour=f"configurations whose S lies surely above {CLEAN_SEPARATION} and whose switch is "
-    f"sharp (W below {CLEAN_SHARPNESS})",
+    against=f"configurations whose S lies surely below {CLEAN_SEPARATION}, in which a clock orders "
+    f"the two sides as well as V, or whose switch is slow (W above {CLEAN_SHARPNESS})",
+    in_favour=f"configurations whose S lies surely above {CLEAN_SEPARATION} and above that of a "
+    f"clock, and whose switch is sharp (W below {CLEAN_SHARPNESS})",
+    undecidable="a norm that only time moves, alike in the runs of a configuration: V then is a "
+    "clock; and two to nineteen configurations, which leave room for an S of 0.8 even where "
+    "every run agrees",
     judge=judge,
 )

@@ -78,16 +78,16 @@ def test_r_squared_is_the_squared_correlation() -> None:
 def test_part_whole_null_of_independent_parts_is_the_variance_share() -> None:
     # y = a regressed on a + b, independent: R^2 tends to var(a)/(var(a) + var(b)).
     generator = np.random.default_rng(3)
-    a, b = generator.normal(size=4000), 2 * generator.normal(size=4000)
-    null = part_whole_null(a, b, lambda part, rest: (part + rest, part), permutations=200)
-    assert null.null_median == pytest.approx(1 / 5, abs=0.02)
+    a, b = generator.normal(size=2000), 2 * generator.normal(size=2000)
+    null = part_whole_null(a, a[None, :] + b[:, None], permutations=200)
+    assert null.null_median == pytest.approx(1 / 5, abs=0.03)
     assert null.p_value > 0.01
 
 
 def test_part_whole_null_finds_a_real_relation() -> None:
     generator = np.random.default_rng(4)
     a = generator.lognormal(size=40)
-    null = part_whole_null(a, a * 3, lambda part, rest: (part + rest, part), permutations=500)
+    null = part_whole_null(a, a[None, :] + 3 * a[:, None], permutations=500)
     assert null.r_squared == pytest.approx(1.0)
     assert null.p_value == pytest.approx(1 / 501)
     assert null.null_upper < 0.95
@@ -95,9 +95,7 @@ def test_part_whole_null_finds_a_real_relation() -> None:
 
 def test_blocks_restrict_the_permutation() -> None:
     a, b = np.arange(6.0), np.array([5.0, 1, 4, 2, 3, 0])
-    alone = part_whole_null(
-        a, b, lambda part, rest: (part + rest, part), blocks=range(6), permutations=20
-    )
+    alone = part_whole_null(a, a[None, :] + b[:, None], blocks=range(6), permutations=20)
     assert alone.null_median == pytest.approx(alone.r_squared)
     assert alone.p_value == 1.0
 

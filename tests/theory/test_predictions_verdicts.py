@@ -208,16 +208,6 @@ def test_runs_without_a_transition_do_not_speak_of_its_order() -> None:
             assert verdict(name, made(**without)).verdict is NOT_APPLICABLE
 
 
-def test_p5() -> None:
-    clean = [run(seed=s, p=p) for s in range(4) for p in (53, 97, 113)]
-    own = verdict("P5", clean)
-    assert own.verdict is SUPPORTED
-    assert own.statistic == 1.0
-    inverted = [run(seed=s, p=p, squared_norm=10.0 + STEPS) for s in range(4) for p in (53, 97, 1)]
-    assert verdict("P5", inverted).verdict is REFUTED
-    assert verdict("P5", inverted).statistic == -1.0
-
-
 def test_batch_norm() -> None:
     def pair(seed: int, with_batch: int, without: int) -> list[Run]:
         return [
@@ -285,26 +275,6 @@ def test_head_monitor(head: int, expected: VerdictKind) -> None:
     own = verdict("head_monitor", runs)
     assert own.verdict is expected
     assert own.statistic == 700 - head
-
-
-def test_part_whole_tells_information_from_arithmetic() -> None:
-    generator = np.random.default_rng(0)
-
-    def runs(informative: bool) -> list[Run]:
-        found = []
-        for seed in range(24):
-            switched = int(generator.choice(np.arange(600, 1900, 100)))
-            fall = 1e-3 * (switched - 200) if informative else generator.uniform(0.3, 3)
-            found.append(
-                run(
-                    seed=seed,
-                    switched=switched,
-                    squared_norm=4000 * np.exp(-fall * (STEPS - 200.0) / (switched - 200)),
-                )
-            )
-        return found
-
-    assert verdict("part_whole", runs(informative=True)).verdict is SUPPORTED
 
 
 @pytest.mark.parametrize(("carrying", "expected"), [("total", SUPPORTED), ("head", REFUTED)])
