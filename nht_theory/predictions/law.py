@@ -49,6 +49,7 @@ def judge_where_ordered(study: StudyEstimates) -> Verdict:
         verdict,
         details=(
             *verdict.details,
+            clean_separation.distinguishable_from_time(study).line,
             *(
                 f"not ordered: {selection.shortened(name, settings)}: "
                 f"{clean_separation.described(own)}"

@@ -63,9 +63,12 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"slope {estimate.value:.3f} [{decision.interval.low:.3f}, "
         f"{decision.interval.high:.3f}] against 1 within {EQUIVALENCE}, within {len(names)} groups "
         f"of equal settings, over {fit.n} configurations; p = {decision.p_value:.3g}",
-        details=tuple(
-            f"left out, separation not ordered: {selection.shortened(name, settings)}"
-            for name in unclean
+        details=(
+            clean_separation.distinguishable_from_time(study).line,
+            *(
+                f"left out, separation not ordered: {selection.shortened(name, settings)}"
+                for name in unclean
+            ),
         ),
         power=power_of_slope(decision, fit, slope, SLOPE)
         if decision.verdict is VerdictKind.INCONCLUSIVE

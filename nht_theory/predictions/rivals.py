@@ -84,6 +84,7 @@ def judge(study: StudyEstimates) -> Verdict:
                 )
                 for fit in fits
             ),
+            clean_separation.distinguishable_from_time(study).line,
             *failed,
             *rows.left_out,
         ),
