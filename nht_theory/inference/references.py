@@ -19,6 +19,23 @@ REFERENCES: dict[str, str] = {
     Generalization},
   year = {2026}, eprint = {2603.13331}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
 }""",
+    "arXiv:2605.18845": """@misc{arXiv:2605.18845,
+  author = {Khanh, Truong Xuan and Hoa, Truong Quynh and Trung, Luu Duc and Duc, Phan Thanh},
+  title = {First-Passage Prediction of Grokking Delay: A Calibrated Law under {AdamW} with Causal
+    Validation},
+  year = {2026}, eprint = {2605.18845}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
+    "arXiv:2606.13753": """@misc{arXiv:2606.13753,
+  author = {Khanh, Truong Xuan and Viet, Doan Hoang and Trung, Luu Duc and Duc, Phan Thanh},
+  title = {The Weight Norm Sets the Grokking Timescale: A Causal Delay Law},
+  year = {2026}, eprint = {2606.13753}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
+    "arXiv:2606.18465": """@misc{arXiv:2606.18465,
+  author = {Khanh, Truong Xuan},
+  title = {What Does the Weight Norm Control in Grokking? {Logit}-Scale Mediation under
+    Cross-Entropy},
+  year = {2026}, eprint = {2606.18465}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
     "akaike1974": """@article{akaike1974,
   author = {Akaike, Hirotugu},
   title = {A new look at the statistical model identification},
