@@ -28,9 +28,12 @@ LONG_AFTER = 2.0
 without generalising."""
 FEWEST_OTHERS = 3
 """Other runs that must tell V_star, so that its scatter between seeds is known."""
+FEWEST_WITHOUT = math.ceil(math.log(ALPHA / 2) / math.log(1 - NECESSITY_TOLERANCE))
+"""Configurations, none with a run that stays below V_star, that can refute."""
 NEEDS = (
-    f"configurations with {FEWEST_OTHERS} or more runs that generalise after memorising, and "
-    "another run that stays below their V_star, or generalises soon after it crosses"
+    f"a configuration with {FEWEST_OTHERS} or more runs that generalise after memorising, and "
+    f"another that waits for {LONG_AFTER:g} times the longest of their delays and does not "
+    f"generalise meanwhile; or {FEWEST_WITHOUT} configurations without such a run"
 )
 
 
@@ -70,12 +73,16 @@ def judge(study: StudyEstimates) -> Verdict:
     """Look for one run that stays below V_star for long; else count configurations without."""
     stays = stays_of(study)
     told = [own for own in stays if own.highest is not None or own.crossed]
-    if not told:
-        return not_applicable(NAME, f"needs {NEEDS}; {len(stays)} runs have such others")
     tried = [own for own in stays if own.highest is not None]
+    configurations = {own.configuration for own in told}
+    if not tried and len(configurations) < FEWEST_WITHOUT:
+        return not_applicable(
+            NAME,
+            f"needs {NEEDS}; {len(configurations)} configurations have runs that cross, and none "
+            "that waits for so long",
+        )
     # Each run tried is a chance to be wrong, and "refuted" has the other half of the level.
     p_found = min([1.0, *(2 * len(tried) * own.p_value for own in tried if own.definite)])
-    configurations = {own.configuration for own in told}
     doubtful = {own.configuration for own in tried if own.highest < own.star}  # type: ignore[operator]
     rare = binomial_test(
         len(doubtful),
@@ -113,8 +120,8 @@ def judge(study: StudyEstimates) -> Verdict:
         details=_details(study, tried),
         power=""
         if verdict is not VerdictKind.INCONCLUSIVE or doubtful
-        else f"{math.ceil(math.log(ALPHA / 2) / math.log(1 - NECESSITY_TOLERANCE))} configurations "
-        "without such a run would refute it; one sure run supports it",
+        else f"{FEWEST_WITHOUT} configurations without such a run would refute it; one sure run "
+        "supports it",
         runs=tuple(own.pair[0].name for own in told),
         units=len(configurations),
         unit="configurations",

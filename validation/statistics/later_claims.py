@@ -199,19 +199,31 @@ def calibrated(
     exponent: float = 1.0,
     scatter: float = SCATTER,
     shared: float = 0.0,
+    star_scatter: float = 0.03,
+    small_falls: int = 0,
 ) -> StudyEstimates:
     """Runs that switch after (ln(V_mem/V_star)/(2 eta lambda))^exponent/kappa of a configuration.
 
     V falls at the rate that takes it to V_star then; weight decay spans a factor of thirty.
+
+    Args:
+        generator: of the scatter.
+        kappa: of each configuration, by its number.
+        configurations, seeds: of the design.
+        exponent: one under the law.
+        scatter, shared: standard deviation of ln T between seeds, and of what they share.
+        star_scatter: standard deviation of ln V_star between seeds.
+        small_falls: in how many configurations V_mem lies only 5 % above V_star.
     """
     runs: list[Run] = []
     decays = np.geomspace(0.05, 1.5, configurations)
     for place, decay in enumerate(decays):
-        start, fall = 8.3 - 0.3 * math.log(decay), math.log(4.0)
+        start = 8.3 - 0.3 * math.log(decay)
+        fall = 0.05 if place < small_falls else math.log(4.0)
         middle = math.log(fall / (2 * ETA * math.sqrt(0.05 * 1.5)))
         effect = shared * generator.normal()
         for seed in range(seeds):
-            own_fall = fall + 0.03 * generator.normal()
+            own_fall = max(0.005, fall + star_scatter * generator.normal())
             log_formula = math.log(own_fall / (2 * ETA * decay))
             log_delay = middle + exponent * (log_formula - middle) - math.log(kappa(place))
             delay = math.exp(log_delay + effect + scatter * generator.normal())
