@@ -122,6 +122,13 @@ REFERENCES: dict[str, str] = {
   volume = {53}, number = {282}, pages = {457--481}, year = {1958},
   doi = {10.1080/01621459.1958.10501452}
 }""",
+    "mackinnon2023": """@article{mackinnon2023,
+  author = {MacKinnon, James G. and Nielsen, Morten {\\O}rregaard and Webb, Matthew D.},
+  title = {Fast and reliable jackknife and bootstrap methods for cluster-robust inference},
+  journal = {Journal of Applied Econometrics},
+  volume = {38}, number = {5}, pages = {671--694}, year = {2023},
+  doi = {10.1002/jae.2969}
+}""",
     "newson2006": """@article{newson2006,
   author = {Newson, Roger},
   title = {Confidence intervals for rank statistics: {S}omers' {D} and extensions},

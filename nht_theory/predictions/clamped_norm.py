@@ -13,17 +13,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nht_theory.conventions import VerdictKind
+from nht_theory.conventions import CONFIDENCE, VerdictKind
 from nht_theory.errors import NhtError
 from nht_theory.estimators.norms import usable
-from nht_theory.estimators.results import Crossing, Estimate, RunEstimate, StudyEstimates
+from nht_theory.estimators.results import Crossing, Estimate, Interval, RunEstimate, StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
-from nht_theory.inference.censored_regression import CensoredRegression, fit_censored_regression
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
-from nht_theory.predictions.configuration_slopes import all_of, judged_slope, wanting
-from nht_theory.predictions.rules import EQUIVALENCE, Decision, decide, power_of
+from nht_theory.predictions.configuration_slopes import (
+    ConfigurationSlopes,
+    all_of,
+    fit_over_configurations,
+    wanting,
+)
+from nht_theory.predictions.rules import EQUIVALENCE, Decision, power_of
 from nht_theory.predictions.selection import Pair
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs import columns
@@ -39,7 +43,7 @@ RATIO_SETTING = "rho"
 HELD_WITHIN = 0.02
 """Largest relative range of the norm over the delay at which it counts as held."""
 FEWEST_LEVELS = 3
-SLOPE, FORM = "alpha", "exponential against power law"
+SLOPE, FORM = "alpha", "ln rho"
 NEEDS = (
     f"memorised runs whose norm was held at {FEWEST_LEVELS} or more ratios to the norm at which "
     "free runs of the same settings generalise, in three configurations more than there are "
@@ -70,13 +74,14 @@ def judge(study: StudyEstimates) -> Verdict:
         return not_applicable(NAME, "; ".join([f"needs {NEEDS}; {reason}", *left_out]))
     ratio = np.array([row.ratio for row in rows])
     try:
-        fit = _fit(rows, groups, ratio, configurations)
-        power_law = _fit(rows, groups, np.log(ratio), configurations)
+        slopes = _fit(rows, groups, {SLOPE: ratio}, configurations)
+        power_law = _fit(rows, groups, {SLOPE: np.log(ratio)}, configurations)
     except NhtError as error:
         return not_applicable(NAME, f"needs {NEEDS}; {error}")
-    slope, decision = judged_slope(fit, SLOPE, LIMITS)
-    form, form_decision = _form(fit, power_law, configurations)
+    slope, decision = slopes.judged({SLOPE: 1.0}, LIMITS)
+    bend, form_decision = _bend(rows, groups, ratio, configurations)
     decisions = {SLOPE: decision, FORM: form_decision}
+    form = slopes.fit.log_likelihood - power_law.fit.log_likelihood
     verdict, p_value, by = all_of(decisions)
     missing = "a power law of rho describes the delays better" if form < 0 else ""
     verdict = wanting(missing, verdict)
@@ -85,12 +90,11 @@ def judge(study: StudyEstimates) -> Verdict:
     return Verdict(
         prediction=NAME,
         verdict=verdict,
-        statistic=slope if by == SLOPE else form,
+        statistic=slope if by == SLOPE else bend,
         statistic_name="alpha: slope of ln T on rho, the held norm over that of free runs at "
         "generalisation"
         if by == SLOPE
-        else "log-likelihood of the exponential less that of the power law, mean over "
-        "configurations",
+        else "slope of ln T on ln rho, beside rho: zero for an exponential",
         interval=decisions[by].interval,
         p_value=p_value,
         n=len(rows),
@@ -98,10 +102,10 @@ def judge(study: StudyEstimates) -> Verdict:
         rule=f"T {growth} with rho; alpha = {slope:.2f} [{low:.2f}, {high:.2f}], "
         f"{ALPHA_REPORTED:g} {'inside' if low <= ALPHA_REPORTED <= high else 'outside'}, "
         f"{decision.verdict.value} against {LIMITS[0]:g} to {LIMITS[1]:g}; log-likelihood of the "
-        f"exponential less that of a power law {form * found:+.2f}; p = {p_value:.3g}"
+        f"exponential less that of a power law {form:+.2f}; p = {p_value:.3g}"
         + (f"; {missing}" if missing else ""),
         details=(
-            f"power law instead: T as rho to the {power_law.coefficient(SLOPE).value:.2f}",
+            f"power law instead: T as rho to the {power_law.judged({SLOPE: 1.0}, LIMITS)[0]:.2f}",
             *(f"held at rho = {row.ratio:.3f}: {row.run.name}" for row in rows),
             *left_out,
         ),
@@ -239,36 +243,43 @@ def _norm_between(run: Run, first: Crossing, last: Crossing) -> Vector:
 
 
 def _fit(
-    rows: list[Held], groups: list[str], predictor: Vector, configurations: list[str]
-) -> CensoredRegression:
-    """ln T on a predictor with an intercept for each group."""
-    return fit_censored_regression(
+    rows: list[Held],
+    groups: list[str],
+    predictors: Mapping[str, Vector],
+    configurations: list[str],
+) -> ConfigurationSlopes:
+    """ln T on predictors with an intercept for each group."""
+    intercepts = {
+        f"intercept {place}": np.array([float(row.group == group) for row in rows])
+        for place, group in enumerate(groups)
+    }
+    columns_of_design = {**intercepts, **predictors}
+    return fit_over_configurations(
         CensoredTimes.of([row.low for row in rows], [row.high for row in rows]),
-        np.column_stack(
-            [[float(row.group == group) for row in rows] for group in groups] + [predictor]
-        ),
-        (*(f"intercept {place}" for place in range(len(groups))), SLOPE),
-        clusters=configurations,
+        np.column_stack([*columns_of_design.values()]),
+        tuple(columns_of_design),
+        configurations,
     )
 
 
-def _form(
-    exponential: CensoredRegression, power_law: CensoredRegression, configurations: list[str]
+def _bend(
+    rows: list[Held], groups: list[str], ratio: Vector, configurations: list[str]
 ) -> tuple[float, Decision]:
-    """Mean over configurations of the log-likelihood of one form less that of the other.
+    """Slope on ln rho in the regression that holds rho as well, and its decision.
 
-    The decision refutes where the power law is surely better, and has no objection elsewhere: over
-    a narrow range of rho the two forms are one, which is nothing against either.
+    It refutes where the slope is surely positive: ln T then grows like a logarithm of rho, as
+    under a power law. Elsewhere it has no objection: over a narrow range of rho the two forms are
+    one, which is nothing against either.
     """
-    names = sorted(set(configurations))
-    by_row = exponential.log_likelihood_by_row - power_law.log_likelihood_by_row
-    labels = np.array(configurations)
-    difference = np.array([by_row[labels == name].sum() for name in names])
-    mean, error = float(difference.mean()), float(difference.std(ddof=1)) / math.sqrt(len(names))
-    own = decide(mean, max(error, 1e-12), len(names) - 1, (0.0, math.inf))
-    if own.verdict is not VerdictKind.REFUTED:
-        own = replace(own, verdict=VerdictKind.SUPPORTED, p_value=0.0)
-    return mean, own
+    none = Decision(VerdictKind.SUPPORTED, 0.0, Interval(-math.inf, math.inf, CONFIDENCE, "none"))
+    if len(set(configurations)) < len(groups) + 1 + FEWEST_LEVELS:
+        return math.nan, none
+    try:
+        both = _fit(rows, groups, {SLOPE: ratio, FORM: np.log(ratio)}, configurations)
+    except NhtError:
+        return math.nan, none
+    value, own = both.judged({FORM: 1.0}, (-math.inf, 0.0))
+    return value, own if own.verdict is VerdictKind.REFUTED else none
 
 
 PREDICTION = Prediction(
@@ -277,12 +288,13 @@ PREDICTION = Prediction(
     f"as exp(alpha rho), alpha about {ALPHA_REPORTED:g}.",
     needs=NEEDS,
     rule="interval- and right-censored log-normal regression of ln T on rho, with an intercept for "
-    "each group of equal settings and configurations as clusters; T counts from memorisation or "
-    "from the clamp's first step, whichever comes later; the norm counts as held where it varies "
+    "each group of equal settings and errors by the jackknife over configurations; T counts from "
+    "memorisation or from the clamp's first step, whichever comes later; the norm counts as held where it varies "
     f"by less than {HELD_WITHIN:.0%} over the delay; supported when alpha surely lies within "
     f"{LIMITS[0]:g} to {LIMITS[1]:g} and a power law of rho has no higher likelihood, refuted when "
-    "alpha surely lies outside, or the power law is surely better",
-    references=("arXiv:2606.13753", "kalbfleisch2002", "vuong1989"),
+    "alpha surely lies outside, or ln T surely bends as under a power law (slope on ln rho "
+    "beside rho above zero; Bonferroni)",
+    references=("arXiv:2606.13753", "kalbfleisch2002", "mackinnon2023"),
     formulas=("clamped_norm_delay",),
     against="held norms at which the delay surely grows by less, or more, than by the exponent, or "
     "surely follows a power law of rho",

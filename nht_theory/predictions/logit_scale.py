@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,11 +21,14 @@ from nht_theory.estimators.efficiency import eta_lambda
 from nht_theory.estimators.norms import squared_norm_at
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
-from nht_theory.inference.censored_regression import fit_censored_regression
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
-from nht_theory.predictions.configuration_slopes import all_of, judged_slope
+from nht_theory.predictions.configuration_slopes import (
+    ConfigurationSlopes,
+    all_of,
+    fit_over_configurations,
+)
 from nht_theory.predictions.rules import ALPHA, Decision, more_data
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs import columns
@@ -48,6 +52,7 @@ SCALE, NORM, CLOCK, DECAY_TIME = "logit scale", "norm", "clock", "1/(eta lambda)
 LITTLE = 4.0
 """Effects that differ surely by this factor: the smaller one adds next to nothing (a sixteenth of
 the variance at most)."""
+ABOVE_ZERO = (0.0, math.inf)
 PINNED = 0.05
 """Standard deviation of ln(logit scale) over configurations below which the loss holds it fast."""
 LEAST_SPREAD = 1e-3
@@ -87,6 +92,17 @@ class Rows:
     def units(self) -> int:
         """Number of configurations."""
         return len(set(self.configurations))
+
+    @cached_property
+    def slopes(self) -> ConfigurationSlopes:
+        """ln T on every predictor, each over its standard deviation."""
+        scaled = {name: own / self.spread(name) for name, own in self.predictors.items()}
+        return fit_over_configurations(
+            self.times,
+            np.column_stack([np.ones(len(self.runs)), *scaled.values()]),
+            ("constant", *scaled),
+            self.configurations,
+        )
 
     def without(self, name: str) -> Rows:
         """The rows with one predictor less."""
@@ -310,38 +326,18 @@ def exceeds(
         factor: how many times the second.
         sign: +1 where the first must be positive; None takes the sign that is found.
     """
-    chosen = sign or (1 if _contrast(rows, larger, smaller, 0.0, 1).value > 0 else -1)
-    tried = [
-        _contrast(rows, larger, smaller, side * factor, chosen)
-        for side in ((1, -1) if smaller in rows.predictors else (1,))
-    ]
+    slopes = rows.slopes
+    chosen = sign or (1 if slopes.judged({larger: 1.0}, ABOVE_ZERO)[0] > 0 else -1)
+    tried = []
+    for side in (-1, 1) if smaller in rows.predictors else (0,):
+        value, own = slopes.judged({larger: chosen, smaller: side * factor}, ABOVE_ZERO)
+        if own.verdict is VerdictKind.REFUTED:  # only shows; what shows against is another one
+            own = replace(own, verdict=VerdictKind.INCONCLUSIVE, p_value=1.0, more=math.inf)
+        shown = f"{'' if chosen > 0 else '-'}effect of the {larger}"
+        if side:
+            shown += f" {'-' if side < 0 else '+'} {factor:g} x effect of the {smaller}"
+        tried.append(Half(own, value, shown))
     return max(tried, key=_doubt)
-
-
-def _contrast(rows: Rows, larger: str, smaller: str, factor: float, sign: int) -> Half:
-    """sign * effect(larger) - factor * effect(smaller), against "above zero".
-
-    The regression is written in coordinates of which this contrast is one coefficient:
-    L x + S y = d (sign x) + S (y + factor sign x) with d = sign L - factor S.
-    """
-    scaled = {name: own / rows.spread(name) for name, own in rows.predictors.items()}
-    first = sign * scaled[larger]
-    others = {name: own for name, own in scaled.items() if name != larger}
-    if smaller in others:
-        others[smaller] = others[smaller] + factor * first
-    fit = fit_censored_regression(
-        rows.times,
-        np.column_stack([np.ones(len(first)), first, *others.values()]),
-        ("constant", larger, *others),
-        clusters=rows.configurations,
-    )
-    value, own = judged_slope(fit, larger, (0.0, math.inf))
-    if own.verdict is VerdictKind.REFUTED:  # this contrast only shows; another one shows against
-        own = replace(own, verdict=VerdictKind.INCONCLUSIVE, p_value=1.0, more=math.inf)
-    shown = f"{'' if sign > 0 else '-'}effect of the {larger}"
-    if smaller in others and factor:
-        shown += f" {'-' if factor > 0 else '+'} {abs(factor):g} x effect of the {smaller}"
-    return Half(own, value, shown)
 
 
 def _doubt(half: Half) -> tuple[bool, float]:
@@ -385,14 +381,15 @@ PREDICTION = Prediction(
     needs=NEEDS,
     rule="censored log-normal regression of ln T, for each loss, on what a configuration holds at "
     "memorisation: ln(logit scale), ln(norm), and two clocks, ln of the step of memorisation and "
-    "ln(1/(eta lambda)); configurations as clusters, effects for a standard deviation of each. "
-    "Cross-entropy: supported when the effect of the logit scale is positive, surely exceeds "
+    "ln(1/(eta lambda)); errors by the jackknife over configurations, effects for a standard "
+    "deviation of each. Cross-entropy: supported when the effect of the logit scale is positive, "
+    "surely exceeds "
     f"{LITTLE:g} times the norm's and exceeds either clock's; refuted when the norm's surely "
     "exceeds the logit scale's. Squared error: supported when the norm's surely exceeds the logit "
     f"scale's, or has an effect while ln(logit scale) varies by less than {PINNED:g}; refuted when "
     "the logit scale's surely exceeds the norm's. A loss without runs is not judged, and the "
     "verdict speaks of the other alone",
-    references=("arXiv:2606.18465", "kalbfleisch2002"),
+    references=("arXiv:2606.18465", "kalbfleisch2002", "mackinnon2023"),
     formulas=("logit_scale_homogeneity",),
     against="configurations under cross-entropy in which the norm at a given logit scale moves the "
     "delay more than the logit scale at a given norm, or the reverse under squared error",

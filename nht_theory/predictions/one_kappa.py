@@ -14,7 +14,7 @@ from nht_theory.estimators.results import Estimate, Interval, StudyEstimates
 from nht_theory.inference.censored_regression import fit_censored_regression
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
-from nht_theory.predictions.configuration_slopes import all_of, judged_slope, wanting
+from nht_theory.predictions.configuration_slopes import all_of, fit_over_configurations, wanting
 from nht_theory.predictions.delays import Delays, delays
 from nht_theory.predictions.rules import (
     ALPHA,
@@ -74,11 +74,11 @@ def judge(study: StudyEstimates) -> Verdict:
     if float(np.ptp(formula)) < LEAST_SPREAD:
         return not_applicable(NAME, f"needs {NEEDS}; it is the same everywhere")
     try:
-        fit = fit_censored_regression(
+        slopes = fit_over_configurations(
             rows.times,
             np.column_stack([np.ones(rows.n), formula]),
             ("constant", SLOPE),
-            clusters=rows.configurations,
+            rows.configurations,
         )
         kappas = kappa_of_configurations(rows, formula)
     except NhtError as error:
@@ -87,7 +87,7 @@ def judge(study: StudyEstimates) -> Verdict:
         return not_applicable(
             NAME, f"needs {NEEDS}; {len(kappas.names)} configurations tell their kappa"
         )
-    slope, slope_decision = judged_slope(fit, SLOPE, EQUIVALENCE)
+    slope, slope_decision = slopes.judged({SLOPE: 1.0}, EQUIVALENCE)
     decisions = {SLOPE: slope_decision, SCATTER: judged_scatter(kappas)}
     verdict, p_value, by = all_of(decisions)
     missing = unshown(every, rows, kappas)
@@ -305,13 +305,13 @@ PREDICTION = Prediction(
     "configuration.",
     needs=NEEDS,
     rule="interval- and right-censored log-normal regression of ln T on ln of the formula, V_star "
-    "from other runs, configurations as clusters: supported when the slope is equivalent to 1 "
+    "from other runs, jackknife over configurations: supported when the slope is equivalent to 1 "
     f"within {EQUIVALENCE}, and the standard deviation of ln kappa between configurations is "
     f"surely at most ln {EQUIVALENCE[1]:g}; refuted when either surely is not (Bonferroni); "
     "configurations count where the error of ln of the formula, from the scatter of V_star between "
     f"seeds, is below ln {EQUIVALENCE[1]:g}; never supported where more than "
     f"{NECESSITY_TOLERANCE:.0%} of the runs do not count",
-    references=("arXiv:2605.18845", "kalbfleisch2002", "schuirmann1987"),
+    references=("arXiv:2605.18845", "kalbfleisch2002", "mackinnon2023", "schuirmann1987"),
     formulas=("kappa_delay",),
     against="configurations whose kappa differ surely by more than a quarter, or delays that do "
     "not grow in proportion to the formula",
