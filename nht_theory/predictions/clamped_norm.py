@@ -289,8 +289,8 @@ PREDICTION = Prediction(
     needs=NEEDS,
     rule="interval- and right-censored log-normal regression of ln T on rho, with an intercept for "
     "each group of equal settings and errors by the jackknife over configurations; T counts from "
-    "memorisation or from the clamp's first step, whichever comes later; the norm counts as held where it varies "
-    f"by less than {HELD_WITHIN:.0%} over the delay; supported when alpha surely lies within "
+    "memorisation or from the clamp's first step, whichever comes later; the norm counts as held "
+    f"where it varies by less than {HELD_WITHIN:.0%} over the delay; supported when alpha surely lies within "
     f"{LIMITS[0]:g} to {LIMITS[1]:g} and a power law of rho has no higher likelihood, refuted when "
     "alpha surely lies outside, or ln T surely bends as under a power law (slope on ln rho "
     "beside rho above zero; Bonferroni)",
