@@ -8,7 +8,7 @@ the norm does not obey is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -168,10 +168,10 @@ def clamp_of(run: Run) -> dict[str, object]:
     return found
 
 
-def group_of(run: Run) -> str:
+def group_of(run: Run) -> selection.Stratum:
     """All settings but those of the clamp: what held and free runs of one kind share."""
-    return selection.SEPARATOR.join(
-        f"{key}={value}"
+    return selection.Stratum(
+        (key, value)
         for key, value in run.hyperparameters.configuration()
         if not any(part in CLAMP_SETTINGS for part in key.split("."))
     )
@@ -246,7 +246,7 @@ def _fit(
     rows: list[Held],
     groups: list[str],
     predictors: Mapping[str, Vector],
-    configurations: list[str],
+    configurations: Sequence[str],
 ) -> ConfigurationSlopes:
     """ln T on predictors with an intercept for each group."""
     intercepts = {
@@ -263,7 +263,7 @@ def _fit(
 
 
 def _bend(
-    rows: list[Held], groups: list[str], ratio: Vector, configurations: list[str]
+    rows: list[Held], groups: list[str], ratio: Vector, configurations: Sequence[str]
 ) -> tuple[float, Decision]:
     """Slope on ln rho in the regression that holds rho as well, and its decision.
 
@@ -290,10 +290,10 @@ PREDICTION = Prediction(
     rule="interval- and right-censored log-normal regression of ln T on rho, with an intercept for "
     "each group of equal settings and errors by the jackknife over configurations; T counts from "
     "memorisation or from the clamp's first step, whichever comes later; the norm counts as held "
-    f"where it varies by less than {HELD_WITHIN:.0%} over the delay; supported when alpha surely lies within "
-    f"{LIMITS[0]:g} to {LIMITS[1]:g} and a power law of rho has no higher likelihood, refuted when "
-    "alpha surely lies outside, or ln T surely bends as under a power law (slope on ln rho "
-    "beside rho above zero; Bonferroni)",
+    f"where it varies by less than {HELD_WITHIN:.0%} over the delay; supported when alpha surely "
+    f"lies within {LIMITS[0]:g} to {LIMITS[1]:g} and a power law of rho has no higher likelihood, "
+    "refuted when alpha surely lies outside, or ln T surely bends as under a power law (slope on "
+    "ln rho beside rho above zero; Bonferroni)",
     references=("arXiv:2606.13753", "kalbfleisch2002", "mackinnon2023"),
     formulas=("clamped_norm_delay",),
     against="held norms at which the delay surely grows by less, or more, than by the exponent, or "
