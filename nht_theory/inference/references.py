@@ -19,6 +19,23 @@ REFERENCES: dict[str, str] = {
     Generalization},
   year = {2026}, eprint = {2603.13331}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
 }""",
+    "arXiv:2605.18845": """@misc{arXiv:2605.18845,
+  author = {Khanh, Truong Xuan and Hoa, Truong Quynh and Trung, Luu Duc and Duc, Phan Thanh},
+  title = {First-Passage Prediction of Grokking Delay: A Calibrated Law under {AdamW} with Causal
+    Validation},
+  year = {2026}, eprint = {2605.18845}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
+    "arXiv:2606.13753": """@misc{arXiv:2606.13753,
+  author = {Khanh, Truong Xuan and Viet, Doan Hoang and Trung, Luu Duc and Duc, Phan Thanh},
+  title = {The Weight Norm Sets the Grokking Timescale: A Causal Delay Law},
+  year = {2026}, eprint = {2606.13753}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
+    "arXiv:2606.18465": """@misc{arXiv:2606.18465,
+  author = {Khanh, Truong Xuan},
+  title = {What Does the Weight Norm Control in Grokking? {Logit}-Scale Mediation under
+    Cross-Entropy},
+  year = {2026}, eprint = {2606.18465}, archivePrefix = {arXiv}, primaryClass = {cs.LG}
+}""",
     "akaike1974": """@article{akaike1974,
   author = {Akaike, Hirotugu},
   title = {A new look at the statistical model identification},
@@ -104,6 +121,13 @@ REFERENCES: dict[str, str] = {
   journal = {Journal of the American Statistical Association},
   volume = {53}, number = {282}, pages = {457--481}, year = {1958},
   doi = {10.1080/01621459.1958.10501452}
+}""",
+    "mackinnon2023": """@article{mackinnon2023,
+  author = {MacKinnon, James G. and Nielsen, Morten {\\O}rregaard and Webb, Matthew D.},
+  title = {Fast and reliable jackknife and bootstrap methods for cluster-robust inference},
+  journal = {Journal of Applied Econometrics},
+  volume = {38}, number = {5}, pages = {671--694}, year = {2023},
+  doi = {10.1002/jae.2969}
 }""",
     "newson2006": """@article{newson2006,
   author = {Newson, Roger},

@@ -6,11 +6,15 @@ from nht_theory.errors import InputError
 from nht_theory.predictions import (
     batch_norm,
     carrier,
+    clamped_norm,
+    crossing_not_sufficient,
     emergence,
     failure_prediction,
     head_monitor,
     law,
+    logit_scale,
     necessity,
+    one_kappa,
     optimizer_dependence,
     p1,
     p2,
@@ -49,6 +53,10 @@ PREDICTIONS: tuple[Prediction, ...] = (
     emergence.SHARPNESS,
     head_monitor.PREDICTION,
     optimizer_dependence.PREDICTION,
+    one_kappa.PREDICTION,
+    crossing_not_sufficient.PREDICTION,
+    clamped_norm.PREDICTION,
+    logit_scale.PREDICTION,
 )
 
 

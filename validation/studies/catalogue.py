@@ -154,7 +154,15 @@ STUDIES: tuple[StudyPlan, ...] = (
         domain="modular addition, modulus and data fraction",
         question="Does the logarithm of the norm ratio set the delay at fixed eta and lambda, and "
         "what else does?",
-        answers=("law", "law_everywhere", "rival_laws", "part_whole", "necessity"),
+        answers=(
+            "law",
+            "law_everywhere",
+            "rival_laws",
+            "part_whole",
+            "necessity",
+            "one_kappa",
+            "crossing_not_sufficient",
+        ),
         analyses=(
             configurations.by_configuration,
             slopes.on_modulus_and_fraction,
@@ -168,7 +176,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         domain="modular addition, normalisation",
         question="Which group carries V with LayerNorm after, before or nowhere, and does V fall "
         "before the switch in each?",
-        answers=("necessity", "carrier", "prefactor", "prefactor_pure_decay"),
+        answers=("necessity", "carrier", "prefactor", "prefactor_pure_decay", "logit_scale"),
         analyses=(configurations.by_configuration, norms.carriers),
         figures=("groups",),
     ),
@@ -186,7 +194,7 @@ STUDIES: tuple[StudyPlan, ...] = (
         domain="modular addition, norm held",
         question="Causal: does keeping V where it was at memorisation, or part of the way down, "
         "delay the switch?",
-        answers=("necessity",),
+        answers=("necessity", "clamped_norm"),
         analyses=(configurations.by_configuration, causes.norm_clamp),
         figures=("trajectories", "survival"),
     ),
