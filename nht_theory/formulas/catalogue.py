@@ -20,6 +20,7 @@ TOPICS = (
     "layers",
     "invariance",
     "emergence",
+    "later_results",
 )
 """Topic modules of this package, in reading order; each holds TITLE and FORMULAS."""
 
