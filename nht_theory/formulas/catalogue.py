@@ -12,6 +12,7 @@ from nht_theory.formulas.formula import Formula
 TOPICS = (
     "identity",
     "rates",
+    "momentum",
     "schedules",
     "floors",
     "times",
