@@ -16,7 +16,7 @@ from nht_theory.forecasting.transition import (
     TransitionPrediction,
     TransitionSteps,
 )
-from nht_theory.formulas import floors, regimes, times
+from nht_theory.formulas import floors, regimes, theorems, times
 
 
 def predict_transition(
@@ -190,7 +190,7 @@ class _Question:
         if not self.dynamics.exact or per_step * peak >= 1.0:
             self.notes.append("no lower bound: the paper's premise does not describe this decay")
             return None
-        self.formulas["steps.lower"] = times.premise_lower_bound.name
+        self.formulas["steps.lower"] = theorems.pathwise_lower_bound.name
         slowest = Clock(
             self.dynamics.schedule, lambda multiple: -np.log1p(-per_step * peak * multiple)
         )

@@ -10,12 +10,14 @@ from nht_theory.errors import InputError
 from nht_theory.formulas.formula import Formula
 
 TOPICS = (
+    "premises",
     "identity",
     "rates",
     "momentum",
     "schedules",
     "floors",
     "times",
+    "theorems",
     "bounds",
     "regimes",
     "layers",

@@ -36,7 +36,12 @@ noise_floor = Formula(
     statement="Under updates of stationary long-run covariance with trace S, uncorrelated with "
     "theta, E V settles at V_inf = eta^2 S/(1 - a^2), about eta S/(2 lambda).",
     source="derived here",
-    assumptions=("zero-mean updates uncorrelated with theta",),
+    assumptions=(
+        "zero-mean updates uncorrelated with theta: exact for updates that are white in time, and "
+        "to first order for updates that decorrelate in far fewer than 1/(eta lambda) steps",
+        "V_inf is a mean over runs or time: V scatters about it by a relative sqrt(2/d) over d "
+        "alike coordinates",
+    ),
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
     derivation=(
         Root(
@@ -113,8 +118,17 @@ paper_noise_floor = Formula(
     statement="The paper's V_inf = eta sigma^2/lambda follows from its bound 1 - eta lambda in "
     "place of the exact ratio: an upper bound, twice the floor of decoupled decay and four "
     "times that of its own L2 update for small eta lambda.",
-    source="arXiv 2603.07323, theorem 3.1",
-    conditions=(DECAY_ACTS,),
+    source="arXiv 2603.07323, theorem 3.1; range derived here",
+    assumptions=("zero-mean updates of covariance trace sigma^2, uncorrelated with theta",),
+    conditions=(
+        DECAY_ACTS,
+        Condition(
+            "eta*lam <= 3/4",
+            otherwise="the paper's inequality (1 - 2 eta lambda)^2 <= 1 - eta lambda fails, and "
+            "its own update's floor is above this one",
+            remedy="use noise_floor",
+        ),
+    ),
     derivation=(
         Root(
             "V_inf",
@@ -129,6 +143,12 @@ paper_noise_floor = Formula(
             "0",
             "2",
             "twice the floor of decoupled decay",
+        ),
+        Equal(
+            "(result*(1 - (1 - 2*eta*lam)**2)/(eta**2*sigma2) - 1)",
+            "3 - 4*eta*lam",
+            "over the exact floor of its own update it is 4 - 4 eta lambda: above it only for "
+            "eta lambda <= 3/4",
         ),
         Limit(
             "result*(1 - (1 - 2*eta*lam)**2)/(eta**2*sigma2)",

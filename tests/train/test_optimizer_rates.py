@@ -11,7 +11,16 @@ import pytest
 from nht_theory.conventions import DecayForm, OptimizerKind
 from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.errors import DomainError
-from nht_theory.formulas import floors, momentum, rates
+from nht_theory.formulas import (
+    emergence,
+    floors,
+    later_results,
+    momentum,
+    rates,
+    regimes,
+    theorems,
+    times,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -281,3 +290,125 @@ def test_no_adam_update_exceeds_its_bound() -> None:
         largest = max(largest, abs(float(parameter.detach()) - before) / eta)
     assert largest <= bound * (1 + 1e-3)
     assert largest == pytest.approx(bound, rel=0.01)
+
+
+def test_the_papers_bound_without_a_floor_is_broken_by_noise() -> None:
+    """The paper's penalty under torch's SGD with noise: the mean of V passes V_st too late."""
+    eta, lam, count, start, end = 0.01, 1.0, 4000, 2.0, 1.0
+    sigma2 = 3.8 * lam / eta
+    generator = torch.Generator().manual_seed(5)
+
+    def noise(theta: torch.Tensor) -> torch.Tensor:
+        drawn = torch.randn(theta.shape, generator=generator, dtype=torch.float64)
+        return drawn * math.sqrt(sigma2 / count)
+
+    def first_below(gradient: Gradient) -> int:
+        norms = _norms(
+            lambda p: torch.optim.SGD(p, lr=eta, weight_decay=2 * lam),
+            150,
+            gradient,
+            torch.full((count,), math.sqrt(start / count), dtype=torch.float64),
+        )
+        return next((t for t, v in enumerate(norms) if v <= end), 151)
+
+    bound = times.paper_upper_bound.value(
+        learning_rate=eta,
+        weight_decay=lam,
+        squared_norm_shortcut=start,
+        squared_norm_structured=end,
+    )
+    assert first_below(_silent) <= bound < first_below(noise)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: torch.optim.AdamW(p, lr=1e-2, weight_decay=0.5),
+        lambda p: torch.optim.SGD(p, lr=1e-2, weight_decay=0.5),
+    ],
+)
+def test_pure_decay_meets_the_premise_path_by_path(
+    make: Callable[..., torch.optim.Optimizer],
+) -> None:
+    norms = _norms(make, 300, _silent, _start())
+    first = next(t for t, v in enumerate(norms) if v <= norms[0] / 3.0)
+    bound = theorems.pathwise_lower_bound.value(
+        learning_rate=1e-2,
+        weight_decay=0.5,
+        squared_norm_shortcut=norms[0],
+        squared_norm_structured=norms[0] / 3.0,
+        contraction_factor=2.0,
+    )
+    assert bound <= first < 1.02 * bound + 1
+
+
+def test_a_radial_loss_sets_kappa() -> None:
+    """A loss that pushes the norm up at 0.3 lambda: kappa 0.7, as torch's SGD has it."""
+    eta, lam = 1e-3, 0.5
+    norms = _norms(
+        lambda p: torch.optim.SGD(p, lr=eta, weight_decay=lam),
+        2000,
+        lambda theta: -0.3 * lam * theta,
+        _start(),
+    )
+    first = next(t for t, v in enumerate(norms) if v <= norms[0] / 3.0)
+    made = later_results.kappa_delay.value(
+        learning_rate=eta,
+        weight_decay=lam,
+        efficiency=0.7,
+        squared_norm_memorised=norms[0],
+        squared_norm_critical=norms[0] / 3.0,
+    )
+    assert first == pytest.approx(made, abs=2)
+
+
+def test_beyond_the_strong_edge_adamw_holds_the_norm_only_from_outside_the_box() -> None:
+    """A gradient that pushes every coordinate outwards as hard as Adam can: u = -1 throughout."""
+    eta, count, v_sc = 0.01, 50, 200.0
+    edge = regimes.strong_boundary.value(
+        update_bound=1.0, parameter_count=count, squared_norm_shortcut=v_sc
+    )
+    lam = 2 * edge
+    held = {}
+    for place, start in (("inside", 1.0 / lam), ("outside", 6.0)):
+        norms = _norms(
+            lambda p: torch.optim.AdamW(p, lr=eta, weight_decay=lam, eps=1e-30),
+            400,
+            lambda theta: -torch.ones_like(theta),
+            torch.full((count,), start, dtype=torch.float64),
+        )
+        held[place] = sum(v >= v_sc for v in norms)
+        last = regimes.box_norm_from_outside.value(
+            learning_rate=eta,
+            weight_decay=lam,
+            update_bound=1.0,
+            parameter_count=count,
+            largest_coordinate=start,
+            step=400,
+        )
+        assert norms[-1] == pytest.approx(last, rel=1e-9)
+    assert held["inside"] == 0
+    assert held["outside"] > 50
+
+
+def test_the_critical_size_moves_as_its_slope_says() -> None:
+    """r(N) = exp(g lambda) 1e4 N^-0.8 against the decay of torch's AdamW over the budget."""
+    eta, steps, exponent = 1e-2, 200, 0.8
+
+    def log_critical(lam: float, sensitivity: float) -> float:
+        norms = _norms(
+            lambda p: torch.optim.AdamW(p, lr=eta, weight_decay=lam), steps, _silent, _start()
+        )
+        return (math.log(1e4) + sensitivity * lam + math.log(norms[-1] / norms[0])) / exponent
+
+    for sensitivity in (0.0, 6.0):
+        slope = (log_critical(1.001, sensitivity) - log_critical(0.999, sensitivity)) / 2e-3
+        made = emergence.critical_size_slope.value(
+            learning_rate=eta,
+            weight_decay=1.0,
+            ratio_exponent=exponent,
+            total_steps=float(steps),
+            ratio_sensitivity=sensitivity,
+        )
+        assert made == pytest.approx(slope, rel=1e-5)
+        assert (made < 0) == (sensitivity == 0.0)
