@@ -99,6 +99,11 @@ class OptimizerDynamics:
         """Whether each step multiplies theta by the same known factor, whatever came before."""
         return self.rate_formula in (rates.decoupled_rate.name, rates.l2_penalty_rate.name)
 
+    @property
+    def through_momentum(self) -> bool:
+        """Whether the decay passes through a momentum buffer, whose filling delays it."""
+        return self.rate_formula in (momentum.momentum_rate.name, momentum.nesterov_rate.name)
+
     def contraction_rate(self, learning_rate: ArrayLike) -> Array:
         """gamma_V at the given learning rates, per step, with zero loss gradient.
 

@@ -171,6 +171,11 @@ class _Question:
 
     def _exact(self) -> int | None:
         exact = self.dynamics.exact and self._constant
+        if self.dynamics.through_momentum:
+            self.notes.append(
+                "the steps count from a settled momentum buffer: about 1/(1 - mu) more from an "
+                "empty one"
+            )
         self.formulas["steps.exact"] = (
             times.exact_hitting_time.name if exact else "regularization_clock"
         )

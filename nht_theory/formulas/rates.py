@@ -25,7 +25,9 @@ _SECOND_MOMENT = Symbol(
 _SPEED = Symbol(
     "speed", "speed", r"\lvert\dot\theta_i\rvert", "1/step", "decrease of |theta_i| per step"
 )
-_COORDINATE = Symbol("theta", "theta", r"\theta", "1", "a coordinate", lower=0.0, lower_open=True)
+_COORDINATE = Symbol(
+    "theta", "theta", r"\theta", "1", "|theta_i| of the coordinate, now", lower=0.0, lower_open=True
+)
 _BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upper_open=True)
 _BETA_2 = Symbol("b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, upper_open=True)
 _SECOND_AUXILIARY = Symbol(
