@@ -53,12 +53,15 @@ def test_a_decay_that_diverges_is_refused() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"dampening": 0.5}, {"nesterov": True}])
+@pytest.mark.parametrize("log_ratio", [1.2, 20.0])
 def test_the_edge_of_weak_decay_is_where_the_clock_covers_the_ratio(
-    settings: dict[str, float],
+    settings: dict[str, float], log_ratio: float
 ) -> None:
+    """A ratio of e^20 takes a decay near the critical one, which dampening raises."""
     dynamics = replace(SGD, **settings)
-    edge = dynamics.weak_boundary(1.2, total_steps=400)
-    assert float(replace(dynamics, weight_decay=edge).clock(400)) == pytest.approx(1.2, rel=1e-9)
+    edge = dynamics.weak_boundary(log_ratio, total_steps=400)
+    covered = float(replace(dynamics, weight_decay=edge).clock(400))
+    assert covered == pytest.approx(log_ratio, rel=1e-9)
 
 
 def test_full_dampening_never_decays() -> None:

@@ -412,3 +412,23 @@ def test_the_critical_size_moves_as_its_slope_says() -> None:
         )
         assert made == pytest.approx(slope, rel=1e-5)
         assert (made < 0) == (sensitivity == 0.0)
+
+
+def test_no_adam_update_exceeds_its_bound_early_either() -> None:
+    """The worst gradients of the first steps: g_k proportional to (beta_1/beta_2)^(t - k)."""
+    beta_1, beta_2, eta = 0.9, 0.95, 1e-3
+    bound = floors.adam_update_bound.value(beta_1=beta_1, beta_2=beta_2)
+    largest = []
+    for last in (1, 2, 5, 20, 100):
+        parameter = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+        optimizer = torch.optim.AdamW(
+            [parameter], lr=eta, weight_decay=0.0, betas=(beta_1, beta_2), eps=1e-300
+        )
+        for step in range(1, last + 1):
+            before = float(parameter.detach())
+            parameter.grad = torch.full((1,), (beta_1 / beta_2) ** (last - step)).double()
+            optimizer.step()
+        largest.append(abs(float(parameter.detach()) - before) / eta)
+    assert largest == sorted(largest)
+    assert max(largest) <= bound * (1 + 1e-9)
+    assert largest[-1] == pytest.approx(bound, rel=0.01)
