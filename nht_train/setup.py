@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from nht_theory.conventions import OptimizerKind
 from nht_theory.errors import InputError
 from nht_theory.runs.run import Hyperparameters
 from nht_theory.runs.run_format import LOSS, RunDocument
@@ -135,6 +136,8 @@ def describe_run(setup: Setup) -> RunDocument:
         **config.schedule.options,
         **config.intervention.model_dump(mode="json", exclude_defaults=True),
     }
+    if setup.optimizer.kind is OptimizerKind.SGD and optimizer.get("nesterov"):
+        extra["nesterov"] = True  # the rate of pure decay depends on it
     return RunDocument(
         config=config.model_dump(mode="json"),
         hyperparameters=Hyperparameters(

@@ -74,7 +74,7 @@ COMMANDS = {
     ),
     "derive": Command(
         "Show a formula with its derivation, or re-verify every step.",
-        "derive hitting_time --check",
+        "derive exact_hitting_time --check",
         "nht_theory.cli.derive:derive",
     ),
     "cite": Command(

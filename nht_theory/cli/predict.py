@@ -50,6 +50,8 @@ def predict(
         DecayForm | None, typer.Option(help="How decay enters (default: as in PyTorch).")
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of SGD.")] = 0.0,
+    dampening: Annotated[float, typer.Option(help="Dampening of SGD's momentum.")] = 0.0,
+    nesterov: Annotated[bool, typer.Option("--nesterov", help="Nesterov's momentum.")] = False,
     beta1: Annotated[float, typer.Option(help="beta_1 of Adam.")] = 0.9,
     beta2: Annotated[float, typer.Option(help="beta_2 of Adam.")] = 0.999,
     second_moment: Annotated[
@@ -102,6 +104,8 @@ def predict(
         weight_decay,
         decay_form=decay_form,
         momentum=momentum,
+        dampening=dampening,
+        nesterov=nesterov,
         beta_1=beta1,
         beta_2=beta2,
         second_moment=second_moment,

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from nht_theory.conventions import DecayForm, OptimizerKind
 from nht_theory.dynamics.clock import CLOCK_TOLERANCE, Clock
+from nht_theory.dynamics.momentum import momentum_rate_at, nesterov_rate_at
 from nht_theory.dynamics.schedules import Constant, Schedule
 from nht_theory.errors import DomainError, InputError
-from nht_theory.formulas import floors, rates, times
+from nht_theory.formulas import floors, momentum, rates, times
 
 Array = NDArray[np.float64]
 
@@ -38,6 +39,8 @@ class OptimizerDynamics:
         decay_form: None takes the optimiser's own in PyTorch: decoupled for AdamW, Lion and
             Muon, coupled for SGD and Adam (for SGD without momentum the two coincide).
         momentum: mu of SGD, whose buffer the coupled decay passes through.
+        dampening: of SGD's buffer, as in PyTorch: the share of each gradient that is kept out.
+        nesterov: whether SGD's momentum is Nesterov's (PyTorch then allows no dampening).
         beta_1, beta_2: of Adam and AdamW.
         second_moment: typical v_i of Adam, which sets the rate of coupled decay.
         schedule: of the learning rate.
@@ -60,8 +63,16 @@ class OptimizerDynamics:
     beta_2: float = 0.999
     second_moment: float | None = None
     schedule: Schedule = field(default_factory=Constant)
+    dampening: float = 0.0
+    nesterov: bool = False
 
     def __post_init__(self) -> None:
+        if self.nesterov and (self.dampening != 0.0 or not self.momentum > 0.0):
+            raise DomainError(
+                "Nesterov's momentum with dampening or without momentum",
+                source="nesterov",
+                remedy="PyTorch allows it with momentum > 0 and dampening = 0 only",
+            )
         self.contraction_rate(self.learning_rate)
 
     @property
@@ -77,7 +88,8 @@ class OptimizerDynamics:
         if self.optimizer in (OptimizerKind.ADAM, OptimizerKind.ADAMW):
             return rates.adam_coupled_noise_rate.name
         if self.momentum:
-            return rates.momentum_rate.name
+            formula = momentum.nesterov_rate if self.nesterov else momentum.momentum_rate
+            return formula.name
         if self.form is DecayForm.L2_PENALTY:
             return rates.l2_penalty_rate.name
         return rates.decoupled_rate.name
@@ -86,6 +98,11 @@ class OptimizerDynamics:
     def exact(self) -> bool:
         """Whether each step multiplies theta by the same known factor, whatever came before."""
         return self.rate_formula in (rates.decoupled_rate.name, rates.l2_penalty_rate.name)
+
+    @property
+    def through_momentum(self) -> bool:
+        """Whether the decay passes through a momentum buffer, whose filling delays it."""
+        return self.rate_formula in (momentum.momentum_rate.name, momentum.nesterov_rate.name)
 
     def contraction_rate(self, learning_rate: ArrayLike) -> Array:
         """gamma_V at the given learning rates, per step, with zero loss gradient.
@@ -111,8 +128,10 @@ class OptimizerDynamics:
             return rates.decoupled_rate(learning_rate=eta, weight_decay=self.weight_decay)
         if name == rates.l2_penalty_rate.name:
             return rates.l2_penalty_rate(learning_rate=eta, weight_decay=self.weight_decay)
-        if name == rates.momentum_rate.name:
-            return self._momentum_rate(eta, coupled)
+        if name == momentum.momentum_rate.name:
+            return momentum_rate_at(eta * coupled, self.momentum, self.dampening)
+        if name == momentum.nesterov_rate.name:
+            return nesterov_rate_at(eta * coupled, self.momentum)
         if self.second_moment is None:
             raise DomainError(
                 "Adam with coupled decay has no rate of its own: on the manifold every coordinate "
@@ -127,17 +146,6 @@ class OptimizerDynamics:
     @property
     def _penalty(self) -> bool:
         return self.form is DecayForm.L2_PENALTY
-
-    def _momentum_rate(self, eta: Array, weight_decay: float) -> Array:
-        critical = (1.0 - math.sqrt(self.momentum)) ** 2
-        real = eta * weight_decay <= critical
-        arguments = {"weight_decay": weight_decay, "momentum": self.momentum}
-        result = np.empty(eta.shape)
-        if real.any():
-            result[real] = rates.momentum_rate(learning_rate=eta[real], **arguments)
-        if not real.all():
-            result[~real] = rates.momentum_oscillating_rate(learning_rate=eta[~real], **arguments)
-        return result
 
     def contraction_rates(self, start: int, stop: int) -> Array:
         """gamma_V of steps start, ..., stop - 1 under the schedule: float64 [stop - start]."""
@@ -264,6 +272,8 @@ class OptimizerDynamics:
         if not log_ratio > 0.0 or not math.isfinite(log_ratio):
             raise DomainError(f"log ratio is {log_ratio}", remedy="it is positive and finite")
         low, high = 0.0, self._largest_weight_decay()
+        if math.isinf(high):
+            return math.inf  # full dampening: no decay ever enters the buffer
         short, beyond = -log_ratio, self._clock_at(high, total_steps) - log_ratio
         if beyond < 0.0:
             return math.inf
@@ -287,8 +297,11 @@ class OptimizerDynamics:
         horizon = self.schedule.horizon
         peak = self.learning_rate * float(self.schedule.multiples(0, horizon + 1).max())
         per_step = 1.0
-        if self.rate_formula == rates.momentum_rate.name:
-            per_step = (1.0 - math.sqrt(self.momentum)) ** 2
+        if self.rate_formula == momentum.momentum_rate.name:
+            kept = 1.0 - self.dampening
+            per_step = (1.0 - math.sqrt(self.momentum)) ** 2 / kept if kept else math.inf
+        elif self.rate_formula == momentum.nesterov_rate.name:
+            per_step = ((1.0 - self.momentum) / (1.0 + self.momentum)) ** 2
         elif self.rate_formula == rates.adam_coupled_noise_rate.name:
             per_step = math.sqrt(self.second_moment or 0.0)
         largest = per_step / peak * (1.0 - 1e-12)

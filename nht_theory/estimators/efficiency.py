@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from nht_theory.conventions import DecayForm, ScheduleKind
+from nht_theory.dynamics.momentum import momentum_rate_at, nesterov_rate_at
+from nht_theory.errors import DomainError
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.results import Estimate, Interval, Missing, Unavailable
 from nht_theory.runs import columns
@@ -68,12 +70,15 @@ def decay_form_of(settings: Hyperparameters) -> DecayForm | Missing:
 
 
 def pure_decay_rate(run: Run, window: Window) -> float | Missing:
-    """gamma_V with zero loss gradient to first order: 2 eta lambda, or 4 under the L2 penalty.
+    """gamma_V with zero loss gradient: 2 eta lambda to first order, or 4 under the L2 penalty.
 
     Coupled decay has no single rate under an adaptive optimiser (THEORY.md section 2); with
-    plain SGD it equals the decoupled form, and momentum mu divides it by 1 - mu.
+    plain SGD it equals the decoupled form. SGD's momentum, dampening and Nesterov change it: then
+    it is the exact rate of a settled buffer at the window's mean eta lambda
+    (:mod:`nht_theory.dynamics.momentum`), about 2 (1 - d) eta w/(1 - mu). ``dampening`` and
+    ``nesterov`` are read from the settings' ``extra``; where absent they are PyTorch's defaults.
 
-    Source: THEORY.md section 2.
+    Source: THEORY.md section 2; formulas momentum_rate, nesterov_rate.
     """
     settings = run.hyperparameters
     form, product = decay_form(run), eta_lambda(run, window)
@@ -90,12 +95,45 @@ def pure_decay_rate(run: Run, window: Window) -> float | Missing:
         return Missing(
             Unavailable.NO_DECAY_RATE, f"{settings.optimizer} couples decay to its preconditioner"
         )
-    factor = {
-        DecayForm.DECOUPLED: 2.0,
-        DecayForm.L2_PENALTY: 4.0,
-        DecayForm.COUPLED: 2.0 / (1.0 - (settings.momentum or 0.0)),
-    }
-    return factor[form] * product
+    factor = 4.0 if form is DecayForm.L2_PENALTY else 2.0
+    if form is DecayForm.DECOUPLED or not (settings.momentum and settings.optimizer == "sgd"):
+        return factor * product
+    return _momentum_rate(settings, factor / 2.0 * product)
+
+
+def _momentum_rate(settings: Hyperparameters, decay_per_step: float) -> float | Missing:
+    """The exact rate of SGD with momentum at eta w per step, or why there is none."""
+    dampening, nesterov = (_stated(settings, name) for name in ("dampening", "nesterov"))
+    if dampening is None or nesterov is None:
+        return Missing(Unavailable.NO_DECAY_RATE, "dampening or nesterov is stated as no number")
+    if nesterov and dampening:
+        return Missing(Unavailable.NO_DECAY_RATE, "Nesterov's momentum allows no dampening")
+    momentum = float(settings.momentum or 0.0)
+    try:
+        if nesterov:
+            return float(nesterov_rate_at(decay_per_step, momentum))
+        return float(momentum_rate_at(decay_per_step, momentum, dampening))
+    except DomainError as error:
+        return Missing(Unavailable.NO_DECAY_RATE, error.problem)
+
+
+_TRUTHS = {"true": 1.0, "false": 0.0}
+
+
+def _stated(settings: Hyperparameters, name: str) -> float | None:
+    """A setting of ``extra`` as a number, at any depth; 0 where it is not stated, None if unread.
+
+    ``optimizer.nesterov`` states ``nesterov``.
+    """
+    for path, value in settings.extra.items():
+        if path.rpartition(".")[2] != name:
+            continue
+        text = str(value).lower()
+        try:
+            return _TRUTHS[text] if text in _TRUTHS else float(text)
+        except ValueError:
+            return None
+    return 0.0
 
 
 def efficiency(run: Run, window: Window | Missing, rate: Estimate | Missing) -> Estimate | Missing:

@@ -16,7 +16,7 @@ from nht_theory.forecasting.transition import (
     TransitionPrediction,
     TransitionSteps,
 )
-from nht_theory.formulas import floors, regimes, times
+from nht_theory.formulas import floors, regimes, theorems, times
 
 
 def predict_transition(
@@ -171,6 +171,11 @@ class _Question:
 
     def _exact(self) -> int | None:
         exact = self.dynamics.exact and self._constant
+        if self.dynamics.through_momentum:
+            self.notes.append(
+                "the steps count from a settled momentum buffer: about 1/(1 - mu) more from an "
+                "empty one"
+            )
         self.formulas["steps.exact"] = (
             times.exact_hitting_time.name if exact else "regularization_clock"
         )
@@ -190,7 +195,7 @@ class _Question:
         if not self.dynamics.exact or per_step * peak >= 1.0:
             self.notes.append("no lower bound: the paper's premise does not describe this decay")
             return None
-        self.formulas["steps.lower"] = times.premise_lower_bound.name
+        self.formulas["steps.lower"] = theorems.pathwise_lower_bound.name
         slowest = Clock(
             self.dynamics.schedule, lambda multiple: -np.log1p(-per_step * peak * multiple)
         )

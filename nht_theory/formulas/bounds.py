@@ -201,8 +201,9 @@ high_probability_time = Formula(
     symbols=(*_RATE_SYMBOLS, s.INITIAL_NORM, s.STRUCTURED_NORM, s.NORM_FLOOR, _CONFIDENCE),
     relation="<=",
     statement="Once E V_t <= delta V_st, Markov's inequality gives P(V_t > V_st) <= delta. That "
-    "is so after ln((V_0 - V_inf)/(delta V_st - V_inf)) / (-2 ln a) steps; no such time "
-    "exists when delta V_st <= V_inf.",
+    "is so after ln((V_0 - V_inf)/(delta V_st - V_inf)) / (-2 ln a) steps: with probability at "
+    "least 1 - delta a run's hitting time is at most that, rounded up. When delta V_st <= V_inf "
+    "the inequality gives no such time.",
     source="derived here",
     assumptions=("updates uncorrelated with theta, of stationary covariance",),
     conditions=(

@@ -10,16 +10,20 @@ from nht_theory.errors import InputError
 from nht_theory.formulas.formula import Formula
 
 TOPICS = (
+    "premises",
     "identity",
     "rates",
+    "momentum",
     "schedules",
     "floors",
     "times",
+    "theorems",
     "bounds",
     "regimes",
     "layers",
     "invariance",
     "emergence",
+    "later_results",
 )
 """Topic modules of this package, in reading order; each holds TITLE and FORMULAS."""
 

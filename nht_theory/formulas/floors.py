@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
 from nht_theory.formulas.conditions import DECAY_ACTS, DECAY_BELOW_ONE
-from nht_theory.formulas.derivation import Equal, Induction, Limit, Root
+from nht_theory.formulas.derivation import Equal, Induction, Limit, Positive, Root
 from nht_theory.formulas.formula import Condition, Formula, Symbol
 
 TOPIC = "floors"
@@ -36,7 +36,12 @@ noise_floor = Formula(
     statement="Under updates of stationary long-run covariance with trace S, uncorrelated with "
     "theta, E V settles at V_inf = eta^2 S/(1 - a^2), about eta S/(2 lambda).",
     source="derived here",
-    assumptions=("zero-mean updates uncorrelated with theta",),
+    assumptions=(
+        "zero-mean updates uncorrelated with theta: exact for updates that are white in time, and "
+        "to first order for updates that decorrelate in far fewer than 1/(eta lambda) steps",
+        "V_inf is a mean over runs or time: V scatters about it by a relative sqrt(2/d) over d "
+        "alike coordinates",
+    ),
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
     derivation=(
         Root(
@@ -113,8 +118,17 @@ paper_noise_floor = Formula(
     statement="The paper's V_inf = eta sigma^2/lambda follows from its bound 1 - eta lambda in "
     "place of the exact ratio: an upper bound, twice the floor of decoupled decay and four "
     "times that of its own L2 update for small eta lambda.",
-    source="arXiv 2603.07323, theorem 3.1",
-    conditions=(DECAY_ACTS,),
+    source="arXiv 2603.07323, theorem 3.1; range derived here",
+    assumptions=("zero-mean updates of covariance trace sigma^2, uncorrelated with theta",),
+    conditions=(
+        DECAY_ACTS,
+        Condition(
+            "eta*lam <= 3/4",
+            otherwise="the paper's inequality (1 - 2 eta lambda)^2 <= 1 - eta lambda fails, and "
+            "its own update's floor is above this one",
+            remedy="use noise_floor",
+        ),
+    ),
     derivation=(
         Root(
             "V_inf",
@@ -129,6 +143,12 @@ paper_noise_floor = Formula(
             "0",
             "2",
             "twice the floor of decoupled decay",
+        ),
+        Equal(
+            "(result*(1 - (1 - 2*eta*lam)**2)/(eta**2*sigma2) - 1)",
+            "3 - 4*eta*lam",
+            "over the exact floor of its own update it is 4 - 4 eta lambda: above it only for "
+            "eta lambda <= 3/4",
         ),
         Limit(
             "result*(1 - (1 - 2*eta*lam)**2)/(eta**2*sigma2)",
@@ -173,10 +193,10 @@ adam_update_bound = Formula(
     symbols=(_BETA_1, _BETA_2),
     relation="<=",
     statement="By Cauchy's inequality m^2 <= v (1 - b1)^2/(1 - b2) sum_k (b1^2/b2)^k, so that "
-    "|u_i| is at most (1 - b1)/sqrt((1 - b2)(1 - b1^2/b2)) late in training, when the bias "
-    "corrections are 1.",
+    "|u_i| is at most (1 - b1)/sqrt((1 - b2)(1 - b1^2/b2)) late in training. The bias corrections "
+    "only lower it: it holds at every step.",
     source="derived here; cf. Kingma and Ba, arXiv 1412.6980, section 2.1",
-    assumptions=("bias corrections have settled",),
+    assumptions=("eps >= 0 in the denominator, which only shortens the update",),
     conditions=(
         Condition(
             "b1**2 < b2",
@@ -198,9 +218,18 @@ adam_update_bound = Formula(
             "m^2 <= (1-b1)^2 (sum of (b1^2/b2)^k) v/(1-b2)",
             given={"y": "b1**2/b2"},
         ),
+        Positive(
+            "(1 - p*q)**2 - (1 - p**2)*(1 - q**2)",
+            "at step t the bias-corrected square is the bound's square times (1 - b2^t)(1 - y^t)/"
+            "(1 - b1^t)^2; with b2^t = p^2, y^t = q^2 and so b1^t = p q that factor is at most 1",
+            strict=False,
+            squares=(("1", "p - q"),),
+        ),
     ),
     local=(
         s.STEP,
+        Symbol("p", "root_b2", r"\beta_2^{t/2}", "1", "square root of b2^t", 0.0),
+        Symbol("q", "root_y", "q", "1", "square root of y^t", 0.0),
         Symbol("y", "ratio", r"\beta_1^2/\beta_2", "1", "b1^2/b2", 0.0, lower_open=True),
     ),
     notes=("7.27 at 0.9/0.999 and 1.70 at 0.9/0.98.",),

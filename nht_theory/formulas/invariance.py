@@ -42,6 +42,13 @@ _VAR_2 = Symbol(
     "v_2", "variance_2", r"\sigma_2^2", "1", "batch variance of channel 2", 0.0, lower_open=True
 )
 _EXPONENT = Symbol("b", "variance_exponent", "b", "1", "gamma_c proportional to sigma_c^(-2b)")
+_AMPLIFICATION = Symbol(
+    "ratio_12",
+    "amplification",
+    r"\frac{\gamma_1}{\gamma_2}",
+    "1",
+    "contraction of channel 1 over that of channel 2",
+)
 _P = Symbol("p", "theta_1", r"\theta_1", "1", "first coordinate of theta", 0.0, lower_open=True)
 _Q = Symbol("q", "theta_2", r"\theta_2", "1", "second coordinate of theta", 0.0, lower_open=True)
 _EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
@@ -120,6 +127,10 @@ scale_invariant_equilibrium = Formula(
     "decay and diffusion balance at V_eq = sqrt(eta G2/(lambda (2 - eta lambda))), not at "
     "the norm of a solution. Crossing a norm threshold then says nothing about the function.",
     source="derived here; cf. Wan et al., arXiv 2006.08419",
+    assumptions=(
+        "u is the gradient itself (SGD), and its squared norm at unit length, G2, is stationary: "
+        "V_eq moves with G2 while the direction is still learning",
+    ),
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS),
     derivation=(
         Equal(
@@ -178,7 +189,8 @@ variance_exponent = Formula(
     symbols=(_RATE_1, _RATE_2, _VAR_1, _VAR_2),
     statement="The paper says that channel c contracts 1/sigma_c^2 times faster. Hypothesis: "
     "gamma_c proportional to sigma_c^(-2b); from two channels b = ln(g_1/g_2)/ln(v_2/v_1). "
-    "The paper predicts b = 1, decay of scale-invariant weights alone b = 0.",
+    "The paper's formula predicts b = 1, its text (high variance amplified) b = -1, decay of "
+    "scale-invariant weights alone b = 0.",
     source="arXiv 2603.07323 (claim); the test is derived here",
     conditions=(
         Condition(
@@ -207,10 +219,63 @@ variance_exponent = Formula(
     example={"rate_1": 4e-3, "rate_2": 2e-3, "variance_1": 0.5, "variance_2": 1.0},
 )
 
+batchnorm_amplification = Formula(
+    name="batchnorm_amplification",
+    topic=TOPIC,
+    title="Batch normalisation: the paper's text against its formula",
+    gives=_AMPLIFICATION,
+    expression="v_2/v_1",
+    symbols=(_VAR_1, _VAR_2),
+    statement="The paper's formula amplifies the contraction of channel c by 1/sigma_c^2, so that "
+    "channel 1 contracts v_2/v_1 times as fast as channel 2. Its text says that channels of high "
+    "variance are amplified, which would be v_1/v_2. The two say opposite things of every pair of "
+    "channels whose variances differ: where one is above 1, the other is below.",
+    source="arXiv 2603.07323 (text and formula contradict each other); shown here",
+    assumptions=("both channels have the same learning rate and weight decay",),
+    derivation=(
+        Equal(
+            "result",
+            "(1/v_1)/(1/v_2)",
+            "the formula: the amplification of channel 1 over that of channel 2",
+        ),
+        Positive(
+            "1 - result",
+            "with v_1 = (1 + p) v_2 the formula slows channel 1, the one of higher variance",
+            given={"v_1": "(1 + p)*v_2"},
+        ),
+        Positive(
+            "1/result - 1",
+            "while the text, whose ratio is the inverse, speeds it up",
+            given={"v_1": "(1 + p)*v_2"},
+        ),
+        Root(
+            "result",
+            "1/result",
+            "v_1",
+            "v_2",
+            "they agree for equal variances only, where neither amplifies anything",
+        ),
+        Equal(
+            "diff((p*q)/sqrt(p**2*v_1), p)",
+            "0",
+            "a third answer: the normalised channel does not depend on the length of its weight, "
+            "so that decay alone contracts every channel alike, ratio 1",
+        ),
+    ),
+    local=(_P, _Q),
+    notes=(
+        "Measure it: variance_exponent gives b = 1 under the formula, -1 under the text and 0 "
+        "under decay alone.",
+        "Neither is taken for granted anywhere in this toolkit.",
+    ),
+    example={"variance_1": 2.0, "variance_2": 0.5},
+)
+
 FORMULAS = (
     euler_alignment,
     scale_invariant_contraction,
     scale_invariant_equilibrium,
     effective_learning_rate,
     variance_exponent,
+    batchnorm_amplification,
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
 from nht_theory.formulas.conditions import DECAY_BELOW_ONE, PENALTY_BELOW_HALF
-from nht_theory.formulas.derivation import Equal, Induction, Limit, Positive, Root
+from nht_theory.formulas.derivation import Derivative, Equal, Induction, Limit, Positive
 from nht_theory.formulas.formula import Condition, Formula, Symbol
 
 TOPIC = "rates"
 TITLE = "Contraction rate of each optimiser"
 
-_MOMENTUM = Symbol("mu", "momentum", r"\mu", "1", "momentum", lower=0.0, upper=1.0, upper_open=True)
 _COUPLED = Symbol(
     "w", "weight_decay", "w", "1", "PyTorch's weight_decay", lower=0.0, lower_open=True
 )
@@ -23,13 +22,19 @@ _SECOND_MOMENT = Symbol(
     lower=0.0,
     lower_open=True,
 )
-_ROOT = Symbol("z", "root", "z", "1", "root of the characteristic polynomial")
-_DISCRIMINANT = Symbol("disc", "discriminant", r"\Delta", "1", "(1 + mu - eta w)^2 - 4 mu")
 _SPEED = Symbol(
     "speed", "speed", r"\lvert\dot\theta_i\rvert", "1/step", "decrease of |theta_i| per step"
 )
-_COORDINATE = Symbol("theta", "theta", r"\theta", "1", "a coordinate", lower=0.0, lower_open=True)
-_BELOW_ONE = {"mu": "1/(1 + s)"}
+_COORDINATE = Symbol(
+    "theta", "theta", r"\theta", "1", "|theta_i| of the coordinate, now", lower=0.0, lower_open=True
+)
+_BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upper_open=True)
+_BETA_2 = Symbol("b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, upper_open=True)
+_SECOND_AUXILIARY = Symbol(
+    "r", "second_auxiliary", "r", "1", "covers 0 < beta_1 < 1 as r/(1 + r)", 0.0, lower_open=True
+)
+_BELOW_ONE = {"b2": "s/(1 + s)"}
+_BOTH_BELOW_ONE = {"b1": "r/(1 + r)", "b2": "s/(1 + s)"}
 _DECAY_EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
 
 decoupled_rate = Formula(
@@ -96,114 +101,6 @@ l2_penalty_rate = Formula(
     example=_DECAY_EXAMPLE,
 )
 
-momentum_root = Formula(
-    name="momentum_root",
-    topic=TOPIC,
-    title="SGD with momentum: the dominant root",
-    gives=_ROOT,
-    expression="(1 + mu - eta*w + sqrt((1 + mu - eta*w)**2 - 4*mu))/2",
-    symbols=(s.LEARNING_RATE, _COUPLED, _MOMENTUM),
-    statement="Decay passes through the momentum buffer, so theta obeys "
-    "theta'' = (1 + mu - eta w) theta' - mu theta; where the roots of "
-    "z^2 - (1 + mu - eta w) z + mu are real, the larger one governs.",
-    source="derived here from PyTorch's SGD",
-    conditions=(
-        Condition(
-            "eta*w <= (1 - sqrt(mu))**2",
-            otherwise="the roots are complex: theta oscillates",
-            remedy="use momentum_oscillating_rate, or lower eta*w below (1 - sqrt(mu))^2",
-        ),
-    ),
-    derivation=(
-        Root(
-            "z**2 - (1 + mu - eta*w)*z + mu",
-            "0",
-            "z",
-            "result",
-            "characteristic polynomial of the two-step recursion",
-        ),
-        Equal(
-            "(1 + mu - eta*w)**2 - 4*mu",
-            "(1 + mu - eta*w - 2*sqrt(mu))*(1 + mu - eta*w + 2*sqrt(mu))",
-            "the discriminant changes sign where eta w = (1 - sqrt(mu))^2",
-        ),
-        Equal(
-            "(1 - result)*(1 - mu + eta*w + sqrt((1 + mu - eta*w)**2 - 4*mu))",
-            "2*eta*w",
-            "so 1 - z = 2 eta w/(1 - mu + eta w + root), about eta w/(1 - mu)",
-        ),
-    ),
-    local=(_ROOT,),
-    example={"learning_rate": 0.1, "weight_decay": 5e-4, "momentum": 0.9},
-)
-
-momentum_rate = Formula(
-    name="momentum_rate",
-    topic=TOPIC,
-    title="SGD with momentum, real roots",
-    gives=s.RATE,
-    expression="-2*log1p(-eta*w*2/(1 - mu + eta*w + sqrt((1 - mu + eta*w)**2 - 4*eta*w)))",
-    symbols=(s.LEARNING_RATE, _COUPLED, _MOMENTUM),
-    statement="gamma_V = -2 ln z with z the larger root of z^2 - (1 + mu - eta w) z + mu; about "
-    "2 eta w/(1 - mu). The expression is written so that no digits cancel.",
-    source="derived here from PyTorch's SGD",
-    conditions=momentum_root.conditions,
-    derivation=(
-        Root(
-            "z**2 - (1 + mu - eta*w)*z + mu",
-            "0",
-            "z",
-            "exp(-result/2)",
-            "e^(-gamma_V/2) is a root of the characteristic polynomial",
-        ),
-        Limit(
-            "result/w",
-            "w",
-            "0",
-            "2*eta/(1 - mu)",
-            "to first order 2 eta w/(1 - mu), which tells it from the smaller root",
-            given=_BELOW_ONE,
-        ),
-    ),
-    local=(_ROOT, s.AUXILIARY),
-    example={"learning_rate": 0.1, "weight_decay": 5e-4, "momentum": 0.9},
-)
-
-momentum_oscillating_rate = Formula(
-    name="momentum_oscillating_rate",
-    topic=TOPIC,
-    title="SGD with momentum, complex roots",
-    gives=s.RATE,
-    expression="-log(mu)",
-    symbols=(s.LEARNING_RATE, _COUPLED, _MOMENTUM),
-    statement="Where (1 - sqrt(mu))^2 < eta w < (1 + sqrt(mu))^2 theta oscillates inside an "
-    "envelope of modulus sqrt(mu) a step: gamma_V = -ln mu, independent of w.",
-    source="derived here from PyTorch's SGD",
-    conditions=(
-        Condition(
-            "eta*w > (1 - sqrt(mu))**2",
-            otherwise="the roots are real: there is no oscillation",
-            remedy="use momentum_rate",
-        ),
-        Condition(
-            "eta*w < (1 + sqrt(mu))**2",
-            otherwise="the recursion diverges or alternates with a real negative root",
-            remedy="lower eta*w below (1 + sqrt(mu))^2",
-        ),
-    ),
-    derivation=(
-        Equal(
-            "(z + I*q)*(z - I*q)",
-            "exp(-result)",
-            "the product of the two conjugate roots, their squared modulus, is mu",
-            given={"q": "sqrt(4*mu - (1 + mu - eta*w)**2)/2", "z": "(1 + mu - eta*w)/2"},
-        ),
-    ),
-    local=(_ROOT, Symbol("q", "imaginary", "q", "1", "imaginary part of the root")),
-    notes=("V itself is the envelope times a periodic factor; the rate is that of the envelope.",),
-    example={"learning_rate": 0.1, "weight_decay": 1.0, "momentum": 0.9},
-)
-
 adam_coupled_noise_rate = Formula(
     name="adam_coupled_noise_rate",
     topic=TOPIC,
@@ -212,11 +109,14 @@ adam_coupled_noise_rate = Formula(
     expression="-2*log1p(-eta*w/sqrt(v))",
     symbols=(s.LEARNING_RATE, _COUPLED, _SECOND_MOMENT),
     statement="Where the gradient noise g fills Adam's denominator, sqrt(v_i) >> w |theta_i|, the "
-    "mean update is w theta_i/sqrt(v_i): each coordinate decays at 2 eta w/sqrt(v_i), slower where "
-    "its gradients are large.",
+    "mean update is w theta_i/sqrt(v_i): the squared mean (E theta_i)^2 of each coordinate decays "
+    "at 2 eta w/sqrt(v_i), slower where its gradients are large. E V adds the variance of theta "
+    "and stops at a floor.",
     source="derived here; Loshchilov and Hutter, arXiv 1711.05101, section 2 (the effect)",
     assumptions=(
-        "zero-mean gradient noise of stationary second moment v_i, much larger than w theta_i",
+        "zero-mean gradient noise of stationary second moment v_i, sqrt(v_i) much larger than w "
+        "|theta_i|",
+        "v_hat has settled on v_i: beta_2 near 1, and more than 1/(1 - beta_2) steps have passed",
     ),
     conditions=(
         Condition(
@@ -243,23 +143,69 @@ adam_coupled_speed = Formula(
     topic=TOPIC,
     title="Adam with coupled L2, on the manifold",
     gives=_SPEED,
-    expression="eta",
-    symbols=(s.LEARNING_RATE,),
-    statement="With zero loss gradient the only gradient is w theta_i, which Adam divides by "
-    "its own size: |theta_i| falls at the constant speed eta, independent of w, to first "
-    "order in eta.",
+    expression="eta*(1 - eta*(b2/(1 - b2) - b1/(1 - b1))/theta)",
+    symbols=(s.LEARNING_RATE, _COORDINATE, _BETA_1, _BETA_2),
+    statement="With zero loss gradient the only gradient is w theta_i, which Adam divides by its "
+    "own remembered size: while |theta_i| is much larger than eta/(1 - beta_2), it falls at a "
+    "speed near eta, independent of w. To first order in eta/((1 - beta_2) |theta_i|) the speed "
+    "is less by the drift of theta_i over the memories of v and m.",
     source="derived here",
-    assumptions=("eps << w |theta_i|", "theta_i changes little within 1/(1 - beta_2) steps"),
-    derivation=(
-        Equal(
-            "theta - result",
-            "theta - eta*(w*theta)/sqrt((w*theta)**2)",
-            "m_hat = w theta and v_hat = (w theta)^2 when theta hardly moves",
+    assumptions=(
+        "zero loss gradient (u = 0)",
+        "eps << w |theta_i|",
+        "|theta_i| is much larger than eta/(1 - beta_2): below that the second moment remembers a "
+        "larger theta_i, and the speed falls far below eta",
+        "more than 1/(1 - beta_2) steps have passed; before, the memory is shorter and the speed "
+        "nearer to eta",
+    ),
+    conditions=(
+        Condition(
+            "10*eta <= (1 - b2)*theta",
+            otherwise="|theta| is not much larger than eta/(1 - beta_2): the first order, more "
+            "than a tenth of the speed, says little",
+            remedy="no closed form: simulate, or lower the learning rate",
         ),
     ),
-    local=(_COUPLED, _COORDINATE),
-    notes=("V then falls to zero in finite time: there is no exponential law and no log ratio.",),
-    example={"learning_rate": 1e-3},
+    derivation=(
+        Derivative(
+            "1/(1 - b2)",
+            "b2",
+            "(1/(1 - b2))*(1/(1 - b2))",
+            "sum of k b^(k-1) over the geometric memory: the mean age of what v remembers is "
+            "b2/(1 - b2), and b1/(1 - b1) of what m remembers",
+        ),
+        Equal(
+            "(1 - b2)*(b2*(1 + b2)/(1 - b2)**3) - (b2/(1 - b2))**2",
+            "b2/(1 - b2)**2",
+            "and the variance of that age",
+            given=_BELOW_ONE,
+        ),
+        Limit(
+            "((theta + eta*b1/(1 - b1))/sqrt((theta + eta*b2/(1 - b2))**2 + eta**2*b2/(1 - b2)**2)"
+            " - 1)/eta",
+            "eta",
+            "0",
+            "-(b2/(1 - b2) - b1/(1 - b1))/theta",
+            "k steps ago theta was larger by k eta: m_hat is w (theta + eta b1/(1 - b1)), v_hat "
+            "the mean of w^2 (theta + k eta)^2; their ratio to first order in eta",
+            given=_BOTH_BELOW_ONE,
+        ),
+        Equal(
+            "(result/eta - 1)/eta",
+            "-(b2/(1 - b2) - b1/(1 - b1))/theta",
+            "which is the formula's correction",
+        ),
+        Limit(
+            "result/eta", "eta", "0", "1", "far from zero the speed is eta", given=_BOTH_BELOW_ONE
+        ),
+    ),
+    local=(s.AUXILIARY, _SECOND_AUXILIARY),
+    notes=(
+        "No exponential law and no log ratio: V falls as (theta_0 - eta t)^2 until |theta_i| is "
+        "near eta/(1 - beta_2), and then far slower; it does not reach zero at that speed.",
+        "torch, eta 1e-3, beta_2 0.999, theta 0.05: 0.004 eta at step 100.",
+    ),
+    example={"learning_rate": 1e-5, "theta": 1.0, "beta_1": 0.9, "beta_2": 0.999},
 )
 
 tangential_rate = Formula(
@@ -321,9 +267,6 @@ tangential_rate = Formula(
 FORMULAS = (
     decoupled_rate,
     l2_penalty_rate,
-    momentum_root,
-    momentum_rate,
-    momentum_oscillating_rate,
     adam_coupled_noise_rate,
     adam_coupled_speed,
     tangential_rate,

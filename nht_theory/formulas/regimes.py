@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import HIERARCHY
+from nht_theory.formulas.conditions import DECAY_BELOW_ONE, HIERARCHY
 from nht_theory.formulas.derivation import Derivative, Equal, Induction, Limit, Positive, Root
 from nht_theory.formulas.formula import Condition, Formula, Symbol
 
@@ -24,6 +24,19 @@ _WALL = Symbol(
     "wall", "coordinate_bound", r"\sup\lvert\theta_i\rvert", "1", "bound on |theta_i|", 0.0
 )
 _BOX = Symbol("V_box", "squared_norm_box", r"V_{\mathrm{box}}", "V", "largest V in the box", 0.0)
+_START = Symbol(
+    "start",
+    "largest_coordinate",
+    r"\max\lvert\theta_i(0)\rvert",
+    "1",
+    "largest |theta_i| at the start",
+    0.0,
+    lower_open=True,
+)
+_INSIDE = (
+    "|u_i| <= u_max at every step and eta lambda <= 1 (adamw_box)",
+    "the run starts inside the box: |theta_i(0)| <= u_max/lambda for every i",
+)
 _MARGIN = Symbol("M", "clock_margin", "M", "1", "clock minus log ratio")
 
 clock_margin = Formula(
@@ -36,6 +49,7 @@ clock_margin = Formula(
     statement="With zero loss gradient V(T_max) <= V_st exactly when the clock B = tau(T_max) "
     "covers ln(V_sc/V_st): decay is weak when the margin is negative, under any schedule.",
     source="derived here",
+    assumptions=("u = 0 from V_sc on; the clock is counted from there",),
     conditions=(HIERARCHY,),
     derivation=(
         Equal(
@@ -63,6 +77,11 @@ weak_boundary = Formula(
     "eta T_max), decay cannot reach V_st within T_max steps. A cosine to zero halves the "
     "clock and doubles the edge.",
     source="derived here",
+    assumptions=(
+        "u = 0 from V_sc on: a loss that pulls the norm down can be faster (radial_update_rate)",
+        "the whole budget is spent at or below V_sc: steps before memorising shorten it and raise "
+        "the edge",
+    ),
     conditions=(HIERARCHY,),
     derivation=(
         Root(
@@ -101,8 +120,14 @@ blocked_boundary = Formula(
     expression="eta*S/(V_st*(1 + sqrt(1 - eta**2*S/V_st)))",
     symbols=(s.LEARNING_RATE, s.NOISE, s.STRUCTURED_NORM),
     statement="Below lambda_blocked, about eta S/(2 V_st), the floor V_inf lies at or above "
-    "V_st: the transition is blocked however long one trains.",
+    "V_st: the mean of V does not fall to V_st however long one trains.",
     source="derived here",
+    assumptions=(
+        "as noise_floor: zero-mean updates uncorrelated with theta, of a trace S that does not "
+        "depend on lambda",
+        "many alike coordinates, so that V stays near its mean: with few, a run falls below V_st "
+        "by chance however high the floor",
+    ),
     conditions=(
         Condition(
             "eta**2*S < V_st",
@@ -144,6 +169,10 @@ adamw_box = Formula(
     "there, stays.",
     source="derived here; cf. Xie and Li, arXiv 2404.04454 (AdamW's implicit l-infinity "
     "constraint)",
+    assumptions=(
+        "|u_i| <= u_max at every step",
+        "eta lambda <= 1, so that a = 1 - eta lambda is not negative",
+    ),
     derivation=(
         Induction(
             "result + (wall - result)*(1 - eta*lam)**t",
@@ -165,14 +194,16 @@ adamw_box = Formula(
 strong_boundary = Formula(
     name="strong_boundary",
     topic=TOPIC,
-    title="Edge of surely strong decay",
+    title="Edge of surely strong decay, from a start inside the box",
     gives=_STRONG,
     expression="u_max*sqrt(d/V_sc)",
     symbols=(s.UPDATE_BOUND, s.PARAMETER_COUNT, s.SHORTCUT_NORM),
     statement="Above lambda_strong = u_max sqrt(d/V_sc) the whole box holds less norm than the "
-    "shortcut needs, d (u_max/lambda)^2 < V_sc: memorisation is impossible. Sufficient, not "
-    "necessary.",
+    "shortcut needs, d (u_max/lambda)^2 < V_sc: a run that starts inside the box cannot memorise. "
+    "Sufficient, not necessary. A run that starts outside passes through larger norms on its way "
+    "in, and may memorise there (box_norm_from_outside).",
     source="derived here",
+    assumptions=(*_INSIDE, "memorising needs V >= V_sc"),
     derivation=(
         Root(
             "d*(u_max/lam)**2",
@@ -185,6 +216,12 @@ strong_boundary = Formula(
             "V_sc - d*(u_max/lam)**2",
             "beyond it the box is smaller",
             given={"lam": "result*(1 + s)"},
+        ),
+        Equal(
+            "d*(u_max/result)**2 - V_sc",
+            "0",
+            "a start inside the box has |theta_i(0)| <= u_max/lambda < sqrt(V_sc/d) for every "
+            "lambda beyond the edge: no coordinate may start above the shortcut's root mean square",
         ),
     ),
     local=(s.POSITIVE_WEIGHT_DECAY, s.AUXILIARY),
@@ -199,8 +236,10 @@ box_norm = Formula(
     expression="d*(u_max/lam)**2",
     symbols=(s.POSITIVE_WEIGHT_DECAY, s.UPDATE_BOUND, s.PARAMETER_COUNT),
     relation="<=",
-    statement="Every coordinate at the wall: V <= d (u_max/lambda)^2.",
+    statement="Every coordinate at the wall: V <= d (u_max/lambda)^2, at every step of a run that "
+    "starts inside the box.",
     source="derived here",
+    assumptions=_INSIDE,
     derivation=(
         Equal(
             "result",
@@ -214,11 +253,68 @@ box_norm = Formula(
     example={"weight_decay": 1.0, "update_bound": 7.27, "parameter_count": 226_816},
 )
 
+box_norm_from_outside = Formula(
+    name="box_norm_from_outside",
+    topic=TOPIC,
+    title="Largest norm on the way into the box, from any start",
+    gives=_BOX,
+    expression="d*(u_max/lam + (start - u_max/lam)*exp(t*log1p(-eta*lam)))**2",
+    symbols=(
+        s.LEARNING_RATE,
+        s.POSITIVE_WEIGHT_DECAY,
+        s.UPDATE_BOUND,
+        s.PARAMETER_COUNT,
+        _START,
+        s.STEP,
+    ),
+    relation="<=",
+    statement="From a start with max |theta_i(0)| outside the box, V_t <= d (u_max/lambda + "
+    "(max |theta_i(0)| - u_max/lambda) a^t)^2: the run may hold the shortcut's norm until this "
+    "falls below V_sc, even beyond lambda_strong.",
+    source="derived here",
+    assumptions=("|u_i| <= u_max at every step",),
+    conditions=(
+        DECAY_BELOW_ONE,
+        Condition(
+            "start >= u_max/lam",
+            otherwise="the start is inside the box",
+            remedy="use box_norm",
+        ),
+    ),
+    derivation=(
+        Induction(
+            "u_max/lam + (start - u_max/lam)*(1 - eta*lam)**t",
+            initial="start",
+            successor="(1 - eta*lam)*state + eta*u_max",
+            because="|theta'| <= a |theta| + eta u_max, from the largest coordinate",
+        ),
+        Equal("result", "d*start**2", "at step 0 it is the start's", given={"t": "0"}),
+        Limit(
+            "result",
+            "t",
+            "oo",
+            "d*(u_max/lam)**2",
+            "and in the end the box's",
+            given={"eta": "(1 - 1/(1 + s))/lam"},
+        ),
+    ),
+    local=(s.AUXILIARY,),
+    example={
+        "learning_rate": 1e-3,
+        "weight_decay": 100.0,
+        "update_bound": 7.27,
+        "parameter_count": 226_816,
+        "largest_coordinate": 1.0,
+        "step": 10,
+    },
+)
+
 FORMULAS = (
     clock_margin,
     weak_boundary,
     blocked_boundary,
     adamw_box,
     box_norm,
+    box_norm_from_outside,
     strong_boundary,
 )

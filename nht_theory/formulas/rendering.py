@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nht_theory.formulas import catalogue
-from nht_theory.formulas.derivation import Step
+from nht_theory.formulas.derivation import Root, Step
 from nht_theory.formulas.formula import Condition, Formula
 
 _WIDTH = 96
@@ -49,6 +50,8 @@ def _otherwise(condition: Condition) -> str:
 def _plain(formula: Formula, step: Step) -> str:
     """What a step claims, with the letter of the quantity in place of ``result``."""
     given = ", ".join(f"{letter} = {text}" for letter, text in step.given.items())
+    if isinstance(step, Root) and step.value == "result":
+        step = replace(step, value=formula.expression)
     claim = f"{step.claim()}, where {given}" if given else step.claim()
     return re.sub(r"\bresult\b", formula.gives.letter, claim)
 
@@ -139,6 +142,11 @@ def _latex_section(formula: Formula) -> str:
         r"\begin{equation*}",
         tex.statement(),
         r"\end{equation*}",
+        *(
+            f"Needs ${tex.condition(c.text)}$, otherwise {_escaped(_otherwise(c))}.\n"
+            for c in formula.conditions
+        ),
+        *(f"Assumes {_escaped(text)}.\n" for text in formula.assumptions),
         r"\begin{enumerate}",
     ]
     for step in formula.derivation:
@@ -146,7 +154,9 @@ def _latex_section(formula: Formula) -> str:
         where = f" where ${given}$" if given else ""
         lines.append(rf"\item {_escaped(step.because)}:{where}")
         lines += [r"\begin{gather*}", tex.step(step), r"\end{gather*}"]
-    lines += [r"\end{enumerate}", f"Source: {_escaped(formula.source)}.", ""]
+    lines += [r"\end{enumerate}", f"Source: {_escaped(formula.source)}."]
+    lines += [f"\n{_escaped(note)}" for note in formula.notes]
+    lines.append("")
     return "\n".join(lines)
 
 

@@ -75,6 +75,7 @@ linear_clock_bound = Formula(
     expression="2*lam*E",
     symbols=(s.WEIGHT_DECAY, _SUM),
     relation=">=",
+    assumptions=("eta_s lambda < 1 at every step, and one lambda throughout",),
     statement="tau >= 2 lambda sum of eta_s under any schedule, with equality to first order: "
     "the sum of the learning rates is all that matters for small eta lambda.",
     source="derived here",

@@ -91,6 +91,15 @@ LOG_RATIO = Symbol(
     "y", "log_ratio", "y", "1", "ln(V_sc/V_st), positive", lower=0.0, lower_open=True
 )
 TIME = Symbol("T", "steps", "T", "step", "number of steps", lower=0.0, infinite=True)
+MEAN_CROSSING = Symbol(
+    "T_mean",
+    "steps_of_mean",
+    r"T_{\mathrm{mean}}",
+    "step",
+    "steps until E V_t, the mean over runs, is at V_st; not a run's own hitting time",
+    lower=0.0,
+    infinite=True,
+)
 STEP = Symbol("t", "step", "t", "step", "step", lower=0.0, integer=True)
 
 AUXILIARY = Symbol(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
 from nht_theory.formulas.conditions import DECAY_ACTS, DECAY_BELOW_ONE, HIERARCHY
-from nht_theory.formulas.derivation import Equal, Induction, Monotone, Positive, Root
+from nht_theory.formulas.derivation import (
+    Equal,
+    Induction,
+    Monotone,
+    Positive,
+    Root,
+)
 from nht_theory.formulas.formula import Condition, Formula, Symbol
 
 TOPIC = "times"
@@ -21,7 +27,7 @@ _EXAMPLE = {
 _ON_MANIFOLD = ("zero loss gradient between the two norms (u = 0)",)
 _FLOOR_REACHED = Condition(
     "V_inf < V_st",
-    otherwise="blocked by the noise floor: V never falls to V_st",
+    otherwise="blocked by the noise floor: the mean of V never falls to V_st",
     value=float("inf"),
 )
 
@@ -69,14 +75,16 @@ exact_hitting_time = Formula(
 paper_upper_bound = Formula(
     name="paper_upper_bound",
     topic=TOPIC,
-    title="The paper's upper bound",
+    title="The paper's upper bound, on the manifold",
     gives=s.TIME,
     expression="log_ratio(V_sc, V_st)/(eta*lam)",
     symbols=_LAW_SYMBOLS,
     relation="<=",
-    statement="T <= ln(V_sc/V_st)/(eta lambda), up to rounding to whole steps. Valid for the "
-    "paper's own update (L2 penalty) when eta lambda <= 3/4 and for decoupled decay always.",
+    statement="With u = 0, T <= ln(V_sc/V_st)/(eta lambda), up to rounding to whole steps. Valid "
+    "for the paper's own update (L2 penalty) when eta lambda <= 3/4 and for decoupled decay "
+    "always. With noise (u not 0) it bounds nothing: see paper_upper_bound_with_floor.",
     source="arXiv 2603.07323, theorem 3.1; validity and looseness derived here",
+    assumptions=_ON_MANIFOLD,
     conditions=(
         DECAY_ACTS,
         Condition(
@@ -117,14 +125,20 @@ paper_upper_bound = Formula(
 hitting_time_with_floor = Formula(
     name="hitting_time_with_floor",
     topic=TOPIC,
-    title="Hitting time above a noise floor",
-    gives=s.TIME,
+    title="When the mean norm reaches V_st, above a noise floor",
+    gives=s.MEAN_CROSSING,
     expression="log_ratio(V_0 - V_inf, V_st - V_inf)/(-2*log1p(-eta*lam))",
     symbols=(*_RATE_SYMBOLS, s.INITIAL_NORM, s.STRUCTURED_NORM, s.NORM_FLOOR),
     statement="With E V_t = V_inf + (V_0 - V_inf) a^(2t), the mean norm reaches V_st after "
-    "ln((V_0 - V_inf)/(V_st - V_inf)) / (-2 ln a) steps; never, when V_st <= V_inf.",
+    "ln((V_0 - V_inf)/(V_st - V_inf)) / (-2 ln a) steps; the mean never does when V_st <= V_inf. "
+    "A single run's V scatters about that mean, at the floor by a relative sqrt(2/d) over d "
+    "alike coordinates: for many parameters its own time is the mean's, for few it is not.",
     source="derived here",
-    assumptions=("updates uncorrelated with theta, of stationary covariance",),
+    assumptions=(
+        "updates uncorrelated with theta, of stationary covariance",
+        "many coordinates, for a run's own hitting time to be near the mean's: with few, V also "
+        "falls below V_st < V_inf by chance",
+    ),
     conditions=(
         DECAY_BELOW_ONE,
         DECAY_ACTS,
@@ -147,7 +161,7 @@ hitting_time_with_floor = Formula(
             "V_st",
             "T",
             "result",
-            "solve E V_T = V_st",
+            "solve E V_T = V_st, T the time of the mean",
             given={"V_0": "V_st + p", "V_st": "V_inf + q"},
         ),
     ),
@@ -166,62 +180,6 @@ hitting_time_with_floor = Formula(
     },
 )
 
-premise_lower_bound = Formula(
-    name="premise_lower_bound",
-    topic=TOPIC,
-    title="Lower bound under the paper's premise",
-    gives=s.TIME,
-    expression="log_ratio(V_sc, V_st)/(-log1p(-k*eta*lam))",
-    symbols=(
-        *_LAW_SYMBOLS,
-        Symbol(
-            "k",
-            "contraction_factor",
-            "k",
-            "1",
-            "the premise: one step leaves at least the share 1 - k eta lambda of V",
-            lower=0.0,
-            lower_open=True,
-        ),
-    ),
-    relation=">=",
-    statement="If E V_{t+1} >= (1 - k eta lambda) E V_t for every step (the paper's premise; "
-    "its c is our k), then T >= ln(V_sc/V_st)/(-ln(1 - k eta lambda)). Pure decoupled decay "
-    "meets it with k = 2.",
-    source="arXiv 2603.07323, theorem 3.4; the constant is derived here",
-    conditions=(
-        Condition(
-            "k*eta*lam < 1",
-            otherwise="the premise says nothing when k eta lambda >= 1",
-            remedy="lower the learning rate or the weight decay",
-        ),
-        DECAY_ACTS,
-        HIERARCHY,
-    ),
-    derivation=(
-        Induction(
-            "V_sc*(1 - k*eta*lam)**t",
-            initial="V_sc",
-            successor="(1 - k*eta*lam)*state",
-            because="the slowest-falling norm that the premise allows bounds V_t from below",
-        ),
-        Root(
-            "V_sc*(1 - k*eta*lam)**T",
-            "V_st",
-            "T",
-            "result",
-            "no norm that meets the premise is at V_st earlier",
-        ),
-        Equal(
-            "(1 - eta*lam)**2 - (1 - 2*eta*lam)",
-            "(eta*lam)**2",
-            "pure decoupled decay meets the premise with k = 2",
-        ),
-    ),
-    local=(s.STEP, s.TIME),
-    example={**_EXAMPLE, "contraction_factor": 2.0},
-)
-
 bounded_update_lower_bound = Formula(
     name="bounded_update_lower_bound",
     topic=TOPIC,
@@ -237,6 +195,7 @@ bounded_update_lower_bound = Formula(
     "V_st before ln((N_sc + U/lambda)/(N_st + U/lambda)) / (-ln a) steps. No premise on the "
     "loss is needed.",
     source="derived here",
+    assumptions=("||u_t|| <= U at every step, for the run itself",),
     conditions=(DECAY_BELOW_ONE, DECAY_ACTS, HIERARCHY),
     derivation=(
         Induction(
@@ -271,6 +230,7 @@ law_steps = Formula(
     statement="At a constant rate gamma_V the norm falls from V_sc to V_st in "
     "ln(V_sc/V_st)/gamma_V steps.",
     source="arXiv 2603.07323, theorem 3.2, with the rate of V",
+    assumptions=("the rate of V is the same at every step between the two norms",),
     conditions=(HIERARCHY,),
     derivation=(
         Root(
@@ -293,7 +253,6 @@ FORMULAS = (
     exact_hitting_time,
     law_steps,
     hitting_time_with_floor,
-    premise_lower_bound,
     bounded_update_lower_bound,
     paper_upper_bound,
 )

@@ -30,6 +30,12 @@ def test_every_formula_is_shown_whole_in_every_format(formula: Formula) -> None:
     for step in formula.derivation:
         assert " ".join(step.because.split()) in " ".join(text.split())
         assert step.because in markdown
+    for said in (*formula.assumptions, *formula.notes):
+        assert " ".join(said.split()) in " ".join(text.split())
+        assert said in markdown
+    latex = to_latex([formula])
+    assert latex.count("Assumes ") == len(formula.assumptions)
+    assert latex.count("Needs $") == len(formula.conditions)
     for shown in (text, markdown):
         assert formula.source in " ".join(shown.split())
         assert "\nresult" not in shown
