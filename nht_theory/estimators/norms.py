@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nht_theory.estimators.results import Crossing, Estimate, Interval, Missing, Unavailable
+from nht_theory.estimators.rise_and_fall import rise_and_fall
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run, Series
 
@@ -124,19 +125,19 @@ def plateau(run: Run, share: float = 0.1) -> Estimate | Missing:
 
 
 def turning_step(run: Run) -> int | None:
-    """Step of the largest V of training; None where V is largest at its end or not logged.
+    """Step of the peak of V; None where V does not rise and then fall beyond its own noise, or
+    cannot be judged (:func:`nht_theory.estimators.rise_and_fall.rise_and_fall`).
 
-    The initial norm, at step 0, is no peak of training and is left out.
+    The initial norm, at step 0, is no peak of training, nor is the start of a norm that falls
+    from there.
 
     Example:
-        >>> run = Run("r", None, np.arange(4), {"squared_norm": np.array([9.0, 4.0, 6.0, 2.0])})
-        >>> turning_step(run)
-        2
+        >>> steps = np.arange(9)
+        >>> rising = np.array([9, 4, 5, 6, 7, 6, 5, 4, 3.0])
+        >>> turning_step(Run("r", None, steps, {"squared_norm": rising}))
+        4
+        >>> turning_step(Run("r", None, steps, {"squared_norm": 9.0 - steps})) is None
+        True
     """
-    if not run.has(columns.SQUARED_NORM):
-        return None
-    keep = usable(run.squared_norm) & (run.steps > 0)
-    if not keep.any():
-        return None
-    place = int(np.argmax(run.squared_norm[keep]))
-    return None if place == int(keep.sum()) - 1 else int(run.steps[keep][place])
+    found = rise_and_fall(run)
+    return None if isinstance(found, Missing) else found.peak_step

@@ -6,16 +6,14 @@ import numpy as np
 
 from nht_theory.conventions import Regime
 from nht_theory.estimators.norms import usable
-from nht_theory.estimators.results import Crossing, Missing, Unavailable
-from nht_theory.inference.information import aicc_least_squares
+from nht_theory.estimators.results import Crossing, Missing
+from nht_theory.estimators.rise_and_fall import rise_and_fall
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 
 DECAY_FRACTION = 0.05
 """Share of its peak that V must lose after memorisation to count as contracting (the paper's
 weak runs lose less than 1 %, its intermediate ones up to a fifth)."""
-FEWEST_FOR_BREAK = 7
-"""Evaluations below which AICc of five parameters does not exist."""
 SUPPRESSION = 0.5
 """Share of its peak that V must lose without memorisation to count as suppressed."""
 
@@ -58,13 +56,9 @@ def regime(run: Run, memorization: Crossing | None) -> Regime:
 
 
 def rises_then_falls(run: Run) -> bool | Missing:
-    """Whether V of training peaks and falls, rather than moving one way, by AICc.
+    """Whether V of training peaks: rises and then falls, both beyond its own noise.
 
-    Two lines in ln V that meet at a break compete with one line; the norm peaks and falls where
-    the two are better and the first rises while the second falls. The initial norm, at step 0,
-    is left out.
-
-    Source: THEORY.md section 9 (P2); the broken line is chosen here.
+    Source: THEORY.md section 9 (P2); :func:`nht_theory.estimators.rise_and_fall.rise_and_fall`.
 
     Example:
         >>> steps = np.arange(1, 21)
@@ -72,26 +66,5 @@ def rises_then_falls(run: Run) -> bool | Missing:
         >>> rises_then_falls(run)
         True
     """
-    if not run.has(columns.SQUARED_NORM):
-        return Missing(Unavailable.NO_COLUMN, columns.SQUARED_NORM)
-    keep = usable(run.squared_norm) & (run.steps > 0)
-    steps = run.steps[keep].astype(np.float64)
-    if steps.size < FEWEST_FOR_BREAK:
-        return Missing(Unavailable.TOO_FEW_POINTS, f"{steps.size} evaluations of V in training")
-    log_norm = np.log(run.squared_norm[keep])
-    x = (steps - steps[0]) / np.ptp(steps)
-    line = np.column_stack([np.ones(x.size), x])
-    one_way = aicc_least_squares(_residuals(line, log_norm)[0], 2)
-    best, peaks = one_way, False
-    for place in x[1:-1]:
-        bent = np.column_stack([line, (x - place).clip(0)])
-        residuals, slopes = _residuals(bent, log_norm)
-        criterion = aicc_least_squares(residuals, 4)
-        if criterion < best:
-            best, peaks = criterion, bool(slopes[1] > 0 > slopes[1] + slopes[2])
-    return peaks
-
-
-def _residuals(design: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
-    return values - design @ coefficients, coefficients
+    found = rise_and_fall(run)
+    return found if isinstance(found, Missing) else found.peak_step is not None

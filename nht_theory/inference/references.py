@@ -82,6 +82,13 @@ REFERENCES: dict[str, str] = {
   publisher = {Chapman and Hall}, year = {1993},
   doi = {10.1201/9780429246593}
 }""",
+    "fisher1922": """@article{fisher1922,
+  author = {Fisher, R. A.},
+  title = {On the interpretation of $\\chi^2$ from contingency tables, and the calculation of P},
+  journal = {Journal of the Royal Statistical Society},
+  volume = {85}, number = {1}, pages = {87--94}, year = {1922},
+  doi = {10.2307/2340521}
+}""",
     "gehan1965": """@article{gehan1965,
   author = {Gehan, Edmund A.},
   title = {A generalized {W}ilcoxon test for comparing arbitrarily singly-censored samples},
@@ -128,6 +135,14 @@ REFERENCES: dict[str, str] = {
   journal = {Journal of Applied Econometrics},
   volume = {38}, number = {5}, pages = {671--694}, year = {2023},
   doi = {10.1002/jae.2969}
+}""",
+    "mann1947": """@article{mann1947,
+  author = {Mann, H. B. and Whitney, D. R.},
+  title = {On a test of whether one of two random variables is stochastically larger than the
+    other},
+  journal = {The Annals of Mathematical Statistics},
+  volume = {18}, number = {1}, pages = {50--60}, year = {1947},
+  doi = {10.1214/aoms/1177730491}
 }""",
     "newson2006": """@article{newson2006,
   author = {Newson, Roger},

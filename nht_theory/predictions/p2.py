@@ -2,167 +2,227 @@
 
 from __future__ import annotations
 
-import itertools
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from nht_theory.conventions import Regime, VerdictKind
-from nht_theory.estimators.contraction import Window
-from nht_theory.estimators.efficiency import pure_decay_rate
-from nht_theory.estimators.regime import rises_then_falls
-from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
-from nht_theory.inference.binomial import binomial_test
-from nht_theory.inference.results import Alternative
+from nht_theory.conventions import VerdictKind
+from nht_theory.estimators.results import StudyEstimates
+from nht_theory.inference.holm import holm
+from nht_theory.inference.labels import ordered_labels, shared_labels
+from nht_theory.inference.results import Alternative, HypothesisTest
 from nht_theory.predictions import selection
-from nht_theory.predictions.rules import ALPHA, more_for_p
+from nht_theory.predictions.rules import ALPHA, by_direction, more_for_p
+from nht_theory.predictions.three_regimes import (
+    Configuration,
+    Labelled,
+    Learning,
+    Norm,
+    labelled,
+)
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
-from nht_theory.runs.run import Run
 
 NAME = "P2"
-ORDER = {Regime.WEAK: 0, Regime.INTERMEDIATE: 1, Regime.STRONG: 2}
-AGREEMENT = 0.8
-"""Share of runs that must behave as their regime says."""
-
-
-def judge(study: StudyEstimates) -> Verdict:
-    """Do the regimes appear in the order of weight decay, and do runs behave accordingly?"""
-    needed = log_ratio_needed(study)
-    labelled = [
-        Labelled(run, own, placed(run, own, needed))
-        for run, own in study.pairs()
-        if own.regime in ORDER
-        and own.generalization is not None
-        and run.hyperparameters.weight_decay is not None
-    ]
-    seen = {row.regime for row in labelled}
-    decays = {row.run.hyperparameters.weight_decay for row in labelled}
-    if len(seen) < 2 or len(decays) < 3:
-        return not_applicable(
-            NAME,
-            "needs at least two regimes over at least three weight decays, with accuracies and "
-            f"the norm; {len(seen)} regimes over {len(decays)} weight decays were seen",
-        )
-    right = [row for row in labelled if row.behaves]
-    share, n = len(right), len(labelled)
-    above = binomial_test(share, n, probability=AGREEMENT, alternative=Alternative.GREATER)
-    below = binomial_test(share, n, probability=AGREEMENT, alternative=Alternative.LESS)
-    disorder = disordered(labelled)
-    missing = [regime.value for regime in ORDER if regime not in seen]
-    if below.p_value <= ALPHA:
-        verdict, p_value = VerdictKind.REFUTED, below.p_value
-    elif above.p_value <= ALPHA and not disorder and not missing:
-        verdict, p_value = VerdictKind.SUPPORTED, above.p_value
-    else:
-        verdict, p_value = VerdictKind.INCONCLUSIVE, min(above.p_value, below.p_value)
-    return Verdict(
-        prediction=NAME,
-        verdict=verdict,
-        statistic=share / n,
-        statistic_name="share of runs that behave as their regime says",
-        interval=above.interval,
-        p_value=p_value,
-        n=n,
-        n_censored=sum(row.own.censored for row in labelled),
-        rule=f"{share} of {n} runs behave as their regime says, exact binomial against "
-        f"{AGREEMENT:.0%}: p = {p_value:.3g}; regimes not seen: {', '.join(missing) or 'none'}; "
-        f"settings whose regimes are out of order in weight decay: {len(disorder)}",
-        details=_details(study, labelled, disorder, needed),
-        power=more_for_p(p_value, n, "runs")
-        if verdict is VerdictKind.INCONCLUSIVE and not (disorder or missing)
-        else "",
-        runs=tuple(row.run.name for row in labelled),
-    )
+FEWEST_LEVELS = 3
+NEEDS = (
+    f"accuracies and the norm of configurations at {FEWEST_LEVELS} or more weight decays with all "
+    "else equal, in which learning takes at least two of three courses: shortcut persists, "
+    "delayed switch, data not memorised"
+)
+NORMS = (Norm.GROWS, Norm.PEAKS, Norm.SUPPRESSED)
+LEARNING = (Learning.PERSISTS, Learning.DELAYED, Learning.NEVER)
+REGIMES = ("weak", "intermediate", "strong")
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """A run with the regime that its norm and its budget put it in."""
+class Clause:
+    """One statement of the claim, tested by itself.
 
-    run: Run
-    own: RunEstimate
-    regime: Regime
-
-    @property
-    def behaves(self) -> bool:
-        """Weak and strong runs do not generalise; intermediate ones do, once they memorised."""
-        if self.regime is Regime.INTERMEDIATE:
-            return self.own.delay is not None and self.own.delay >= 0
-        return self.own.censored
-
-
-def placed(run: Run, own: RunEstimate, needed: float | None) -> Regime:
-    """The regime of a run: its trajectory's label, but weak where its clock ran too short.
-
-    A run whose whole regularisation clock stays below the log-ratio that a transition needs is
-    weak before training (THEORY.md section 4), however its norm has begun to fall.
+    Attributes:
+        text: the statement.
+        count: configurations that show what it speaks of.
+        verdict: of its own two-sided exact test.
+        p_value: of that test.
+        test: in the predicted direction.
     """
-    budget = clock_budget(run)
-    short = needed is not None and budget is not None and budget < needed
-    return Regime.WEAK if short and own.regime is Regime.INTERMEDIATE else own.regime
+
+    text: str
+    count: int
+    verdict: VerdictKind
+    p_value: float
+    test: HypothesisTest
 
 
-def log_ratio_needed(study: StudyEstimates) -> float | None:
-    """Median ln(V_mem/V_star) over the delayed runs; None where no run gives one."""
-    ratios = [selection.norm_ratio(own) for _, own in selection.delayed(study)]
-    logs = [math.log(ratio) for ratio in ratios if ratio is not None and ratio > 1]
-    return float(np.median(logs)) if logs else None
+def judge(study: StudyEstimates) -> Verdict:
+    """Nine clauses, each with an exact test over configurations."""
+    found = labelled(study)
+    rows = _comparable(found.configurations)
+    courses = {row.learning for row in rows} - {Learning.OTHER}
+    if len(courses) < 2:
+        seen = ", ".join(sorted(courses)) or "none"
+        return not_applicable(
+            NAME, f"needs {NEEDS}; {len(rows)} comparable configurations, courses seen: {seen}"
+        )
+    clauses = _clauses(rows)
+    adjusted = holm([clause.p_value for clause in clauses])
+    refuting = [
+        place
+        for place, clause in enumerate(clauses)
+        if clause.verdict is VerdictKind.REFUTED and adjusted[place] <= ALPHA
+    ]
+    weakest = max(range(len(clauses)), key=lambda place: clauses[place].p_value)
+    if refuting:
+        decided = min(refuting, key=lambda place: float(adjusted[place]))
+        verdict, p_value = VerdictKind.REFUTED, float(adjusted[decided])
+    elif all(clause.verdict is VerdictKind.SUPPORTED for clause in clauses):
+        decided, verdict, p_value = weakest, VerdictKind.SUPPORTED, clauses[weakest].p_value
+    else:
+        decided, verdict, p_value = weakest, VerdictKind.INCONCLUSIVE, clauses[weakest].p_value
+    clause = clauses[decided]
+    runs = tuple(name for row in rows for name in row.runs)
+    return Verdict(
+        prediction=NAME,
+        verdict=verdict,
+        statistic=clause.test.statistic,
+        statistic_name=f"{clause.test.statistic_name}: {clause.text}",
+        interval=None,
+        p_value=p_value,
+        n=len(runs),
+        n_censored=sum(own.censored for run, own in study.pairs() if run.name in set(runs)),
+        rule=_rule(verdict, clause, p_value),
+        details=_details(study, found, rows, clauses, adjusted.tolist()),
+        power=_power(verdict, clauses, p_value, len(rows)),
+        runs=runs,
+        units=len(rows),
+        unit="configurations",
+    )
 
 
-def disordered(labelled: list[Labelled]) -> list[str]:
-    """Settings in which the median regime moves back as weight decay grows."""
-    places: dict[str, dict[float, list[int]]] = {}
-    for row in labelled:
-        decay = row.run.hyperparameters.weight_decay
-        assert decay is not None  # the caller selects runs that have one
-        levels = places.setdefault(selection.stratum(row.run, "weight_decay"), {})
-        levels.setdefault(decay, []).append(ORDER[row.regime])
-    found = []
-    for name, levels in places.items():
-        medians = [float(np.median(levels[decay])) for decay in sorted(levels)]
-        if any(later < earlier for earlier, later in itertools.pairwise(medians)):
-            found.append(name)
-    return found
+def _comparable(configurations: Sequence[Configuration]) -> list[Configuration]:
+    """Those whose block holds three or more weight decays."""
+    levels: dict[str, set[float]] = {}
+    for row in configurations:
+        levels.setdefault(row.block, set()).add(row.weight_decay)
+    return [row for row in configurations if len(levels[row.block]) >= FEWEST_LEVELS]
 
 
-def clock_budget(run: Run) -> float | None:
-    """Regularisation clock at the run's last evaluation; None where its rate is not known."""
-    if not len(run):
-        return None
-    last = int(run.steps[-1])
-    rate = pure_decay_rate(run, Window(0, last, "whole run"))
-    return None if isinstance(rate, Missing) else rate * last
+def _clauses(rows: Sequence[Configuration]) -> list[Clause]:
+    """What each regime says of the norm, of learning, and of the two together."""
+    clauses = []
+    for regime, norm, learning in zip(REGIMES, NORMS, LEARNING, strict=True):
+        clauses += [
+            _placed(rows, regime, norm, NORMS, lambda row: row.norm),
+            _placed(rows, regime, learning, LEARNING, lambda row: row.learning),
+            _together(rows, norm, learning),
+        ]
+    return clauses
+
+
+def _placed(
+    rows: Sequence[Configuration],
+    regime: str,
+    label: str,
+    ordered: Sequence[str],
+    labelling: Callable[[Configuration], str],
+) -> Clause:
+    """Whether a label stands where its regime says in the order of weight decay.
+
+    The weak label against all others, the strong one likewise; the intermediate one above the
+    weak and below the strong.
+    """
+    labels = [labelling(row) for row in rows]
+    if regime == "intermediate":
+        weak, _, strong = ordered
+        order, where = {(weak, label), (label, strong)}, "between the two others"
+    else:
+        labels = [label if own == label else "other" for own in labels]
+        weak_side = regime == "weak"
+        order = {(label, "other") if weak_side else ("other", label)}
+        where = "at weaker decay than elsewhere" if weak_side else "at stronger decay than elsewhere"
+    decays = [row.weight_decay for row in rows]
+    blocks = [row.block for row in rows]
+
+    def test(alternative: Alternative) -> HypothesisTest:
+        return ordered_labels(labels, decays, blocks, order, alternative=alternative)
+
+    return _clause(f"{label}, {where}", labels.count(label), test)
+
+
+def _together(rows: Sequence[Configuration], norm: Norm, learning: Learning) -> Clause:
+    """Whether a regime's norm and its learning fall on the same configurations."""
+    first = [row.norm is norm for row in rows]
+    second = [row.learning is learning for row in rows]
+    blocks = [row.block for row in rows]
+
+    def test(alternative: Alternative) -> HypothesisTest:
+        return shared_labels(first, second, blocks, alternative=alternative)
+
+    both = sum(a and b for a, b in zip(first, second, strict=True))
+    return _clause(f"where {norm}, {learning}", both, test)
+
+
+def _clause(text: str, count: int, test: Callable[[Alternative], HypothesisTest]) -> Clause:
+    predicted, opposite = test(Alternative.GREATER), test(Alternative.LESS)
+    verdict, p_value = by_direction(predicted.p_value, opposite.p_value)
+    return Clause(text, count, verdict, p_value, predicted)
+
+
+def _rule(verdict: VerdictKind, clause: Clause, p_value: float) -> str:
+    if verdict is VerdictKind.REFUTED:
+        return (
+            f'the opposite of "{clause.text}" holds beyond chance, p = {p_value:.3g} after Holm '
+            f"over the clauses; {clause.test.method}"
+        )
+    if verdict is VerdictKind.SUPPORTED:
+        return (
+            f'every clause holds beyond chance; the weakest is "{clause.text}", p = {p_value:.3g}; '
+            f"{clause.test.method}"
+        )
+    return (
+        f'not every clause holds beyond chance, and none fails surely; the weakest is "'
+        f'{clause.text}", p = {p_value:.3g}; {clause.test.method}'
+    )
 
 
 def _details(
-    study: StudyEstimates, labelled: list[Labelled], disorder: list[str], needed: float | None
+    study: StudyEstimates,
+    found: Labelled,
+    rows: Sequence[Configuration],
+    clauses: Sequence[Clause],
+    adjusted: Sequence[float],
 ) -> tuple[str, ...]:
     settings = selection.varying_settings(study)
-    lines = []
-    for regime in ORDER:
-        rows = [row for row in labelled if row.regime is regime]
-        switched = sum(not row.own.censored for row in rows)
-        lines.append(f"{regime.value}: {len(rows)} runs, {switched} generalise")
-    middle = [row for row in labelled if row.regime is Regime.INTERMEDIATE]
-    peaks = sum(rises_then_falls(row.run) is True for row in middle)
-    lines.append(
-        f"the norm peaks and falls, rather than moving one way, in {peaks} of {len(middle)} "
-        "intermediate runs (AICc of a broken line in ln V)"
-    )
-    if needed is not None:
-        lines.append(
-            f"a run is weak when its clock stays below {needed:.2f}, the median ln(V_mem/V_star) "
-            "of the delayed runs, or its norm does not fall after memorising"
-        )
-    lines += [
-        f"counter-example: {selection.described(row.run, settings)}: {row.regime.value}, "
-        f"{'did not generalise' if row.own.censored else 'generalises'}"
-        for row in labelled
-        if not row.behaves
+    lines = [
+        f"clause: {clause.text}: {clause.count} of {len(rows)} configurations, two-sided p = "
+        f"{clause.p_value:.3g}, after Holm {own:.3g}, {_said(clause)}"
+        for clause, own in zip(clauses, adjusted, strict=True)
     ]
-    lines += [f"out of order: {selection.shortened(name, settings)}" for name in disorder]
-    return tuple(lines)
+    lines += [
+        f"{selection.shortened(row.label, settings)}: {row.norm}, {row.learning} "
+        f"({len(row.runs)} runs)"
+        for row in sorted(rows, key=lambda row: (row.block, row.weight_decay))
+    ]
+    alone = len(found.configurations) - len(rows)
+    if alone:
+        lines.append(
+            f"left out: {alone} configurations with fewer than {FEWEST_LEVELS} weight decays"
+        )
+    return (*lines, *(f"left out: {line}" for line in found.left_out))
+
+
+def _said(clause: Clause) -> str:
+    return {
+        VerdictKind.SUPPORTED: "holds",
+        VerdictKind.REFUTED: "the opposite holds",
+    }.get(clause.verdict, "not decided")
+
+
+def _power(verdict: VerdictKind, clauses: Sequence[Clause], p_value: float, n: int) -> str:
+    if verdict is not VerdictKind.INCONCLUSIVE:
+        return ""
+    absent = [clause.text for clause in clauses if clause.count == 0]
+    if absent:
+        return f"configurations that show what was not seen: {'; '.join(absent)}"
+    return more_for_p(p_value / 2, n, "configurations")
 
 
 PREDICTION = Prediction(
@@ -170,15 +230,19 @@ PREDICTION = Prediction(
     claim="Three regimes: under weak decay the norm grows and the shortcut persists, under "
     "intermediate decay the norm peaks and falls and the switch is delayed, under strong decay "
     "norm and learning are suppressed.",
-    needs="accuracies and the norm of runs at three or more weight decays, two regimes or more",
-    rule=f"supported when more than {AGREEMENT:.0%} of the runs behave as the regime of their norm "
-    "says (exact binomial), all three regimes are seen, and they are ordered by weight decay; "
-    "refuted when fewer do",
-    references=("arXiv:2603.07323", "clopper1934"),
+    needs=NEEDS,
+    rule="each regime's norm, its learning, and both together are clauses of their own, tested by "
+    "exact permutation over the weight decays of equal settings, a configuration counting as most "
+    f"of its runs do: supported when all nine hold at {ALPHA:.0%} (two-sided), which needs all "
+    "three regimes; refuted when the opposite of one does after Holm over the nine",
+    references=("arXiv:2603.07323", "mann1947", "jonckheere1954", "fisher1922", "holm1979"),
     formulas=("clock_margin", "weak_boundary", "blocked_boundary", "strong_boundary"),
-    against="runs that behave otherwise than the regime of their norm says, or regimes out "
-    "of order in weight decay",
-    in_favour=f"more than {AGREEMENT:.0%} of the runs behaving as the regime of their norm says, "
-    "in all three regimes",
+    against="a clause whose opposite holds: for instance shortcuts that persist at stronger decay "
+    "than the delayed switches, or growing norms where the switch comes",
+    in_favour="configurations in the order of the three regimes, with the norm and the learning "
+    "that each claims",
+    undecidable="a study in which only one course of learning is seen, a norm that does the same "
+    "in every configuration, or fewer than three configurations of each regime at equal other "
+    "settings; shortcuts may persist only because training ended",
     judge=judge,
 )
