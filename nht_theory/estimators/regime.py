@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from nht_theory.conventions import Regime
 from nht_theory.estimators.norms import usable
 from nht_theory.estimators.results import Crossing, Missing

@@ -73,6 +73,7 @@ class Unavailable(StrEnum):
     NO_DECAY_RATE = "no pure-decay rate to compare with"
     NOT_PREFERRED = "a simpler model is better by AICc"
     ONE_SIDED = "only one side of the comparison was seen"
+    NO_PEAK = "the norm does not rise and then fall"
 
 
 @dataclass(frozen=True)

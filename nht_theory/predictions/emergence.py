@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 
 from nht_theory.conventions import VerdictKind
-from nht_theory.estimators.norms import turning_step
-from nht_theory.estimators.results import Estimate, StudyEstimates
-from nht_theory.inference.binomial import median_estimate, sign_test
-from nht_theory.inference.results import Alternative
+from nht_theory.estimators.results import Estimate, Missing, StudyEstimates
+from nht_theory.estimators.rise_and_fall import rise_and_fall
+from nht_theory.inference.binomial import binomial_test
 from nht_theory.predictions import clean_separation, selection
+from nht_theory.predictions.configuration_signs import signed_configurations
 from nht_theory.predictions.ordering import Observation, judge_order, within_levels
-from nht_theory.predictions.rules import ALPHA, by_direction, more_for_p
+from nht_theory.predictions.rules import ALPHA, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs.run import Run
 
@@ -77,41 +77,73 @@ def judge_decay(study: StudyEstimates) -> Verdict:
 
 
 def judge_order_of_events(study: StudyEstimates) -> Verdict:
-    """(iii) The norm peaks and falls before the accuracy jumps."""
-    switched = selection.with_transition(study)
-    by_run = {
-        run.name: float(own.generalization_step - peak)
-        for run, own in switched
-        if own.generalization_step is not None and (peak := turning_step(run)) is not None
-    }
-    leads = list(by_run.values())
-    turned = [lead for lead in leads if lead != 0]
-    if not turned:
+    """(iii) The norm peaks and falls before the accuracy jumps.
+
+    Every run that switches counts, with a delay or without: one whose norm did not rise and fall
+    before its switch is evidence against.
+    """
+    signs: dict[str, list[float]] = {}
+    names: list[str] = []
+    unknown = 0
+    for run, own in study.pairs():
+        if own.generalization_step is None:
+            continue
+        before = peaks_before(run, own.generalization_step)
+        if before is None:
+            unknown += 1
+            continue
+        signs.setdefault(selection.stratum(run), []).append(1.0 if before else -1.0)
+        names.append(run.name)
+    if not signs:
         return not_applicable(EVENTS.name, f"needs {EVENTS.needs}")
-    before = sign_test(leads, alternative=Alternative.GREATER)
-    after = sign_test(leads, alternative=Alternative.LESS)
-    verdict, p_value = by_direction(before.p_value, after.p_value)
-    median = median_estimate(leads, unit="step")
-    never = sum(
-        own.generalization_step is not None and turning_step(run) is None for run, own in switched
-    )
+    found = signed_configurations(signs, unit="1")
+    runs = [sign for own in signs.values() for sign in own]
+    told = found.positive + found.negative
+    share = binomial_test(found.positive, told) if told else None
+    alone = "; one configuration decides nothing beyond it" if found.n == 1 else ""
     return Verdict(
         prediction=EVENTS.name,
-        verdict=verdict,
-        statistic=median.value,
-        statistic_name="steps from the norm's peak to the switch, median",
-        interval=median.interval,
-        p_value=p_value,
-        n=len(leads),
+        verdict=found.verdict,
+        statistic=share.statistic if share else 0.5,
+        statistic_name="share of configurations whose norm peaks and falls before the switch",
+        interval=share.interval if share else None,
+        p_value=found.p_value,
+        n=len(runs),
         n_censored=0,
-        rule=f"the norm peaks before the switch in {sum(x > 0 for x in leads)} of {len(leads)} "
-        f"runs; exact sign test, p = {p_value:.3g}",
-        details=(f"left out: {never} runs that switch while their norm still grows at the end",),
-        power=more_for_p(p_value, len(leads), "runs")
-        if verdict is VerdictKind.INCONCLUSIVE
+        rule=f"the norm rises and falls before the switch in {runs.count(1.0)} of {len(runs)} "
+        f"runs, in most runs of {found.positive} of {found.n} configurations, and in fewer than "
+        f"half of those of {found.negative}; exact two-sided sign test over configurations, p = "
+        f"{found.p_value:.3g}{alone}",
+        details=(f"left out: {unknown} runs that switch, with too few evaluations of V, or none",),
+        power=more_for_p(found.p_value / 2, found.n, "configurations")
+        if found.verdict is VerdictKind.INCONCLUSIVE
         else "",
-        runs=tuple(by_run),
+        runs=tuple(names),
+        units=told,
+        unit="configurations",
     )
+
+
+def peaks_before(run: Run, switch: int) -> bool | None:
+    """Whether V rose and fell, beyond its noise, up to the switch; None where it cannot be told.
+
+    Where too few evaluations come before the switch, only the whole run without a peak before it
+    tells: there was none.
+
+    Example:
+        >>> import numpy as np
+        >>> steps = np.arange(20)
+        >>> run = Run("r", None, steps, {"squared_norm": 30.0 - np.abs(steps - 8)})
+        >>> peaks_before(run, 14), peaks_before(run, 7)
+        (True, False)
+    """
+    found = rise_and_fall(run, until=switch)
+    if not isinstance(found, Missing):
+        return found.peak_step is not None
+    whole = rise_and_fall(run)
+    if isinstance(whole, Missing) or (whole.peak_step is not None and whole.peak_step < switch):
+        return None
+    return False
 
 
 def judge_sharpness(study: StudyEstimates) -> Verdict:
@@ -188,13 +220,17 @@ DECAY = Prediction(
 EVENTS = Prediction(
     name="emergence_events",
     claim="(iii) The norm peaks and falls before the accuracy jumps.",
-    needs="runs that generalise and whose norm turns",
-    rule="supported when the peak comes before the switch (exact sign test, one-sided), refuted "
-    "when after",
+    needs="runs that generalise, with the norm at six or more evaluations",
+    rule="supported when the norm rises and falls, both beyond its own noise, before the switch in "
+    "more configurations than chance gives (exact two-sided sign test; a configuration counts as "
+    "most of its runs do), refuted when in fewer: a switch without such a peak before it is "
+    "evidence against",
     references=("arXiv:2603.07323",),
     formulas=("one_step_contraction",),
-    against="runs whose norm peaks after the switch",
-    in_favour="runs whose norm peaks before the switch",
+    against="configurations that switch without their norm having risen and fallen before",
+    in_favour="configurations whose norm rises and falls before the switch",
+    undecidable="fewer than six configurations that switch, or norms logged too rarely to see a "
+    "peak",
     judge=judge_order_of_events,
 )
 SHARPNESS = Prediction(

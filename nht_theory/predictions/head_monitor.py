@@ -2,77 +2,128 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.head_monitor import HeadLead, head_lead
 from nht_theory.estimators.results import StudyEstimates
-from nht_theory.inference.binomial import median_estimate, sign_test
-from nht_theory.inference.results import Alternative
 from nht_theory.predictions import selection
-from nht_theory.predictions.rules import by_direction, more_for_p
+from nht_theory.predictions.configuration_signs import (
+    SignedConfigurations,
+    signed_configurations,
+)
+from nht_theory.predictions.rules import ALPHA, more_for_p
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
+from nht_theory.runs.run import Run
 
 NAME = "head_monitor"
 NEEDS = (
-    "squared norms of the head and of all parameters in memorised runs with a delay whose head "
-    "norm turns"
+    "accuracies and squared norms of the head and of all parameters, in memorised runs with a "
+    "delay whose head norm rises and falls"
 )
+TOTAL, SWITCH = "the total's peak", "the switch"
+Leads = Sequence[tuple[Run, HeadLead]]
 
 
 def judge(study: StudyEstimates) -> Verdict:
-    """Sign tests of the head's lead over the total norm and over the switch."""
-    by_run = {
-        run.name: lead
-        for run, own in selection.with_transition(study)
-        if isinstance(lead := head_lead(run, own), HeadLead)
-    }
-    leads = list(by_run.values())
-    over_total = [float(lead.over_total) for lead in leads]
-    over_switch = [float(lead.over_switch) for lead in leads if lead.over_switch is not None]
+    """Sign tests over configurations, of the head's lead over the total norm and the switch."""
+    leads, without = _leads(study)
     if not leads:
-        return not_applicable(NAME, f"needs {NEEDS}")
-    if not any(over_total):
+        return not_applicable(NAME, "; ".join([f"needs {NEEDS}", *without]))
+    over_total = _signed(leads, switch=False)
+    if over_total.positive + over_total.negative == 0:
         return not_applicable(NAME, "the head peaks at the evaluation at which the total does")
-    verdict, p_value = _signs(over_total)
-    if over_switch and verdict is VerdictKind.SUPPORTED:
-        second, second_p = _signs(over_switch)
-        verdict = second if second is not VerdictKind.SUPPORTED else verdict
-        p_value = max(p_value, second_p)
-    median = median_estimate(over_total, unit="step")
+    over_switch = _signed(leads, switch=True) if _switched(leads) else None
+    verdict, which, p_value = _decided(over_total, over_switch)
+    chosen = over_total if which == TOTAL or over_switch is None else over_switch
+    counted = [f"{TOTAL} in {over_total.positive} of {over_total.n} configurations"]
+    if over_switch is not None:
+        counted.append(f"{SWITCH} in {over_switch.positive} of {over_switch.n}")
+    ties = sum(lead.over_total == 0 for _, lead in leads)
+    alone = "; one configuration decides nothing beyond it" if over_total.n == 1 else ""
     return Verdict(
         prediction=NAME,
         verdict=verdict,
-        statistic=median.value,
-        statistic_name="lead of the head's peak over the total's, median in steps",
-        interval=median.interval,
+        statistic=chosen.estimate.value,
+        statistic_name=f"lead of the head's peak over {which}, in steps, median of configurations",
+        interval=chosen.estimate.interval,
         p_value=p_value,
         n=len(leads),
-        n_censored=len(leads) - len(over_switch),
-        rule=f"the head leads the total in {sum(x > 0 for x in over_total)} of {len(leads)} runs, "
-        f"and the switch in {sum(x > 0 for x in over_switch)} of {len(over_switch)}; exact sign "
-        f"tests, p = {p_value:.3g}",
-        details=(f"ties with the total: {sum(x == 0 for x in over_total)}",),
-        power=more_for_p(p_value, len(leads), "runs")
+        n_censored=len(leads) - len(_switched(leads)),
+        rule=f"the head leads {', and '.join(counted)} (by the median of their runs); exact "
+        f"two-sided sign tests over configurations, p = {p_value:.3g} for {which}{alone}",
+        details=(
+            f"ties with the total: {sum(lead.over_total == 0 for _, lead in leads)}",
+            *without,
+        ),
+        power=more_for_p(p_value / 2, chosen.n, "configurations")
         if verdict is VerdictKind.INCONCLUSIVE
         else "",
-        runs=tuple(by_run),
+        runs=tuple(run.name for run, _ in leads),
+        units=chosen.n,
+        unit="configurations",
     )
 
 
-def _signs(leads: list[float]) -> tuple[VerdictKind, float]:
-    earlier = sign_test(leads, alternative=Alternative.GREATER)
-    later = sign_test(leads, alternative=Alternative.LESS)
-    return by_direction(earlier.p_value, later.p_value)
+def _leads(study: StudyEstimates) -> tuple[Leads, tuple[str, ...]]:
+    """Each run with its lead, and why the others that log the head have none."""
+    leads, without = [], Counter[str]()
+    for run, own in selection.with_transition(study):
+        if own.memorization is None or own.generalization is None:
+            continue  # whether there is a switch to warn of is not known
+        lead = head_lead(run, own)
+        if isinstance(lead, HeadLead):
+            leads.append((run, lead))
+        else:
+            without[f"{lead.reason.value} ({lead.detail})"] += 1
+    return leads, tuple(f"left out: {count} runs: {why}" for why, count in without.items())
+
+
+def _switched(leads: Leads) -> Leads:
+    return [(run, lead) for run, lead in leads if lead.over_switch is not None]
+
+
+def _signed(leads: Leads, *, switch: bool) -> SignedConfigurations:
+    values: dict[str, list[float]] = {}
+    for run, lead in _switched(leads) if switch else leads:
+        steps = lead.over_switch if switch else lead.over_total
+        assert steps is not None  # runs without a switch were left out
+        values.setdefault(selection.stratum(run), []).append(float(steps))
+    return signed_configurations(values, unit="step")
+
+
+def _decided(
+    over_total: SignedConfigurations, over_switch: SignedConfigurations | None
+) -> tuple[VerdictKind, str, float]:
+    """The verdict, the comparison that decided it, and its p-value.
+
+    Both must lead, so each at 5 % will do for supported; either may refute, so the smaller
+    p-value is doubled for that.
+    """
+    found = {TOTAL: over_total} if over_switch is None else {TOTAL: over_total, SWITCH: over_switch}
+    refuting = [name for name, own in found.items() if own.verdict is VerdictKind.REFUTED]
+    if refuting:
+        name = min(refuting, key=lambda one: found[one].p_value)
+        p_value = min(1.0, len(found) * found[name].p_value)
+        kind = VerdictKind.REFUTED if p_value <= ALPHA else VerdictKind.INCONCLUSIVE
+        return kind, name, p_value
+    name = max(found, key=lambda one: found[one].p_value)
+    return found[name].verdict, name, found[name].p_value
 
 
 PREDICTION = Prediction(
     name=NAME,
     claim="The norm of the classification head warns earlier than the total norm.",
     needs=NEEDS,
-    rule="supported when the head's peak comes before the total's and before generalisation "
-    "(exact sign tests), refuted when it comes after",
+    rule="supported when the head's peak comes before the total's and before generalisation in "
+    "more configurations than chance gives (exact two-sided sign tests, a configuration counting "
+    "by the median of its runs), refuted when either comes first",
     references=("arXiv:2603.07323",),
     formulas=("weighted_contraction", "layer_rate"),
-    against="runs whose head peaks after the total norm or after generalising",
-    in_favour="runs whose head peaks before the total norm and before generalising",
+    against="configurations whose head peaks after the total norm or after generalising",
+    in_favour="configurations whose head peaks before the total norm and before generalising",
+    undecidable="fewer than six configurations, runs without accuracies, and heads or total norms "
+    "that never rise beyond their noise",
     judge=judge,
 )

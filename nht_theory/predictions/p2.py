@@ -137,7 +137,9 @@ def _placed(
         labels = [label if own == label else "other" for own in labels]
         weak_side = regime == "weak"
         order = {(label, "other") if weak_side else ("other", label)}
-        where = "at weaker decay than elsewhere" if weak_side else "at stronger decay than elsewhere"
+        where = (
+            "at weaker decay than elsewhere" if weak_side else "at stronger decay than elsewhere"
+        )
     decays = [row.weight_decay for row in rows]
     blocks = [row.block for row in rows]
 

@@ -18,7 +18,6 @@ from nht_theory.estimators.rise_and_fall import rise_and_fall
 from nht_theory.predictions import selection
 from nht_theory.runs.run import Run
 
-
 Label = TypeVar("Label", bound=StrEnum)
 
 
@@ -69,7 +68,11 @@ class Labelled:
 
 
 def norm_behaviour(run: Run) -> Norm | Missing:
-    """Whether V grew, peaked, or fell from its first value in training to less than half.
+    """Whether V grew, peaked, or was suppressed.
+
+    It is suppressed when it has no peak and ends below half of the first V that is logged, that
+    of the initialisation where there is one; it grows when it rises beyond its noise, does not
+    fall again, and is not suppressed.
 
     Example:
         >>> import numpy as np
@@ -80,10 +83,12 @@ def norm_behaviour(run: Run) -> Norm | Missing:
     found = rise_and_fall(run)
     if isinstance(found, Missing):
         return found
-    if found.rises:
-        return Norm.PEAKS if found.falls else Norm.GROWS
-    series = run.squared_norm[usable(run.squared_norm) & (run.steps > 0)]
-    return Norm.SUPPRESSED if series[-1] < SUPPRESSION * series[0] else Norm.OTHER
+    if found.peak_step is not None:
+        return Norm.PEAKS
+    series = run.squared_norm[usable(run.squared_norm)]
+    if series[-1] < SUPPRESSION * series[0]:
+        return Norm.SUPPRESSED
+    return Norm.GROWS if found.rises else Norm.OTHER
 
 
 def labelled(study: StudyEstimates) -> Labelled:
