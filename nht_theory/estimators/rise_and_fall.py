@@ -107,8 +107,9 @@ def rise_and_fall(
     fitted = np.repeat(levels, counts)
     noise, widened = _noise(averaged, fitted)
     top = int(np.argmax(levels))
-    rises = _exceeds(levels[: top + 1], counts[: top + 1], widened)
-    falls = _exceeds(levels[top:][::-1], counts[top:][::-1], widened)
+    bound = 2 * math.sqrt(math.log(averaged.size)) * widened
+    rises = _exceeds(levels[: top + 1], counts[: top + 1], bound)
+    falls = _exceeds(levels[top:][::-1], counts[top:][::-1], bound)
     first = width * int(counts[:top].sum())
     inside = log_norm[first : first + width * int(counts[top])]
     return RiseAndFall(
@@ -187,10 +188,10 @@ def _noise(values: Vector, fitted: Vector) -> tuple[float, float]:
     return noise, noise * math.sqrt((1 + correlation) / (1 - correlation))
 
 
-def _exceeds(levels: Vector, counts: Vector, noise: float) -> bool:
-    """Whether rising levels (shape [m], each the mean of ``counts`` values) differ beyond noise."""
+def _exceeds(levels: Vector, counts: Vector, bound: float) -> bool:
+    """Whether two of some rising levels (shape [m], means of ``counts`` values each) differ by
+    more than ``bound`` times sqrt(1/count + 1/count)."""
     if levels[-1] - levels[0] < math.log1p(LEAST_CHANGE):
         return False
     gaps = levels[None, :] - levels[:, None]
-    errors = noise * np.sqrt(1 / counts[None, :] + 1 / counts[:, None])
-    return bool((gaps > 2 * math.sqrt(math.log(counts.sum())) * errors).any())
+    return bool((gaps > bound * np.sqrt(1 / counts[None, :] + 1 / counts[:, None])).any())

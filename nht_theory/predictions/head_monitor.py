@@ -53,10 +53,7 @@ def judge(study: StudyEstimates) -> Verdict:
         n_censored=len(leads) - len(_switched(leads)),
         rule=f"the head leads {', and '.join(counted)} (by the median of their runs); exact "
         f"two-sided sign tests over configurations, p = {p_value:.3g} for {which}{alone}",
-        details=(
-            f"ties with the total: {sum(lead.over_total == 0 for _, lead in leads)}",
-            *without,
-        ),
+        details=(f"ties with the total: {ties} runs", *without),
         power=more_for_p(p_value / 2, chosen.n, "configurations")
         if verdict is VerdictKind.INCONCLUSIVE
         else "",

@@ -18,7 +18,6 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.forecasting.calibration import observe_all
 from nht_theory.forecasting.from_hyperparameters import predict_transition
 from nht_theory.forecasting.plan import plan_from_observations
-from nht_theory.predictions import p2
 from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.run_format import REGISTRATION_FILE
@@ -26,6 +25,7 @@ from nht_theory.runs.study import Study
 from nht_train.config import TrainConfig
 from nht_train.setup import build, describe_run
 from validation.studies.markdown import number
+from validation.studies.regime_seen import log_ratio_needed, placed
 from validation.studies.results import Table
 
 REGISTRATION_COPY = "registered.jsonl"
@@ -113,9 +113,9 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
     content = json.loads(path.read_text(encoding="utf-8"))
     said = {_key(one["settings"]): one for one in content["forecasts"]}
     groups: dict[tuple[Any, ...], list[tuple[Regime, Any]]] = {}
-    needed = p2.log_ratio_needed(estimates)
+    needed = log_ratio_needed(estimates)
     for run, own in estimates.pairs():
-        seen = p2.placed(run, own, needed), own
+        seen = placed(run, own, needed), own
         groups.setdefault(_key_of(run, content["forecasts"]), []).append(seen)
     rows: list[list[object]] = []
     errors: list[float] = []
@@ -135,7 +135,7 @@ def score(estimates: StudyEstimates, path: Path, runs: Path) -> list[Table]:
         f"happened, {len(brier)} runs: Brier score {_mean(brier)} (0.25: knowing nothing). "
         "Weak below: the weight decay under which the switch was not expected within the budget "
         "of that line. Regime seen: by the trajectory, but weak where the run's clock stayed below "
-        "the log-ratio that the switches of this study needed (as P2 places runs)."
+        "the log-ratio that the switches of this study needed."
     )
     header = (
         "weight decay",
