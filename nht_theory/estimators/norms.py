@@ -128,8 +128,7 @@ def turning_step(run: Run) -> int | None:
     """Step of the peak of V; None where V does not rise and then fall beyond its own noise, or
     cannot be judged (:func:`nht_theory.estimators.rise_and_fall.rise_and_fall`).
 
-    The initial norm, at step 0, is no peak of training, nor is the start of a norm that falls
-    from there.
+    The start of a norm that falls from its initialisation is no peak: no rise leads to it.
 
     Example:
         >>> steps = np.arange(9)

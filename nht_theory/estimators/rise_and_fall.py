@@ -29,11 +29,11 @@ LONGEST = 2000
 
 @dataclass(frozen=True)
 class RiseAndFall:
-    """What one norm did after the first evaluation of training.
+    """What one norm did over a run, or a part of it.
 
     Attributes:
-        rise: ln of the peak over the start, of the fitted rise and fall; 0 or more.
-        fall: ln of the peak over the end, likewise.
+        rise: ln of the peak over the first level, of the fitted rise and fall; 0 or more.
+        fall: ln of the peak over the last level, likewise.
         noise: standard deviation of ln V about the fit.
         rises, falls: whether that exceeds the noise, and 1 % of V.
         largest_step: evaluation at which the fit is largest; the first where V only falls.
@@ -56,7 +56,7 @@ def rise_and_fall(
     run: Run,
     column: str = columns.SQUARED_NORM,
     *,
-    since: int = 1,
+    since: int = 0,
     until: int | None = None,
 ) -> RiseAndFall | Missing:
     """Fit ln V by least squares with a series that first rises and then falls, and judge both.
@@ -66,8 +66,8 @@ def rise_and_fall(
     values of pure noise reach (all pairs of them), and by 1 % of V; it falls likewise. The noise
     is the larger of two robust standard deviations: about the fit, and that of second
     differences, which the fit cannot absorb. Standard errors are widened by
-    sqrt((1 + r)/(1 - r)) for neighbouring residuals correlated by r. The norm at step 0 is that
-    of the initialisation and is left out.
+    sqrt((1 + r)/(1 - r)) for neighbouring residuals correlated by r. The first evaluation, that of
+    the initialisation where step 0 is logged, can be no peak, since no rise leads to it.
 
     Args:
         run: the run.
@@ -95,7 +95,7 @@ def rise_and_fall(
     if not run.has(column):
         return Missing(Unavailable.NO_COLUMN, column)
     series = run.column(column)
-    keep = np.isfinite(series) & (series > 0) & (run.steps >= max(since, 1))
+    keep = np.isfinite(series) & (series > 0) & (run.steps >= since)
     if until is not None:
         keep &= run.steps <= until
     steps, log_norm = run.steps[keep], np.log(series[keep])

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from nht_theory.conventions import VerdictKind
+from nht_theory.estimators.norms import usable
 from nht_theory.estimators.results import Estimate, Missing, StudyEstimates
 from nht_theory.estimators.rise_and_fall import rise_and_fall
 from nht_theory.inference.binomial import binomial_test
@@ -127,8 +128,9 @@ def judge_order_of_events(study: StudyEstimates) -> Verdict:
 def peaks_before(run: Run, switch: int) -> bool | None:
     """Whether V rose and fell, beyond its noise, up to the switch; None where it cannot be told.
 
-    Where too few evaluations come before the switch, only the whole run without a peak before it
-    tells: there was none.
+    Where too few evaluations come before the switch, only a whole run without a peak before it
+    tells that there was none. A rise may have come before the first evaluation, too, unless that
+    is closer to step 0 than to the next.
 
     Example:
         >>> import numpy as np
@@ -138,12 +140,16 @@ def peaks_before(run: Run, switch: int) -> bool | None:
         (True, False)
     """
     found = rise_and_fall(run, until=switch)
-    if not isinstance(found, Missing):
-        return found.peak_step is not None
-    whole = rise_and_fall(run)
-    if isinstance(whole, Missing) or (whole.peak_step is not None and whole.peak_step < switch):
-        return None
-    return False
+    if isinstance(found, Missing):
+        found = rise_and_fall(run)
+        if isinstance(found, Missing):
+            return None
+        if found.peak_step is not None:
+            return None if found.peak_step < switch else False
+    elif found.peak_step is not None:
+        return True
+    start = run.steps[usable(run.squared_norm)][:2]
+    return None if start[0] > start[1] - start[0] - 1 else False
 
 
 def judge_sharpness(study: StudyEstimates) -> Verdict:

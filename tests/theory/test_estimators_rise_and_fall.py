@@ -71,8 +71,9 @@ def test_a_norm_that_falls_from_its_initialisation_has_no_peak() -> None:
     found = rise_and_fall(falls)
     assert isinstance(found, RiseAndFall)
     assert (found.rise, found.rises, found.falls) == (0.0, False, True)
-    # the first evaluation after the initialisation is not a peak either
-    assert turning_step(run_of(np.array([0.0, *falling(np.linspace(0, 1, 50))]), 0)) is None
+    # nor does it peak at the evaluation after the first, unless V rose to there
+    assert turning_step(run_of(np.array([3.0, *falling(np.linspace(0, 1, 50))]), 0)) is None
+    assert turning_step(run_of(np.array([2.0, *falling(np.linspace(0, 1, 50))]), 0)) == 1
 
 
 @pytest.mark.parametrize("shape", [falling, growing, flat])
