@@ -22,6 +22,7 @@ def decay_fraction(run: Run, since: int = 0) -> float | None:
     Source: THEORY.md section 8.
 
     Example:
+        >>> import numpy as np
         >>> run = Run("r", None, np.arange(3), {"squared_norm": np.array([1.0, 4.0, 1.0])})
         >>> decay_fraction(run)
         0.75
@@ -59,6 +60,7 @@ def rises_then_falls(run: Run) -> bool | Missing:
     Source: THEORY.md section 9 (P2); :func:`nht_theory.estimators.rise_and_fall.rise_and_fall`.
 
     Example:
+        >>> import numpy as np
         >>> steps = np.arange(1, 21)
         >>> run = Run("r", None, steps, {"squared_norm": np.exp(-np.abs(steps - 8.0))})
         >>> rises_then_falls(run)

@@ -66,8 +66,8 @@ def rise_and_fall(
     values of pure noise reach (all pairs of them), and by 1 % of V; it falls likewise. The noise
     is the larger of two robust standard deviations: about the fit, and that of second
     differences, which the fit cannot absorb. Standard errors are widened by
-    sqrt((1 + r)/(1 - r)) for neighbouring residuals correlated by r. The first evaluation, that of
-    the initialisation where step 0 is logged, can be no peak, since no rise leads to it.
+    sqrt((1 + r)/(1 - r)) for neighbouring residuals correlated by r. The norm of the
+    initialisation, at step 0, is used where V rises from it, and left out where V falls from it.
 
     Args:
         run: the run.
@@ -87,7 +87,7 @@ def rise_and_fall(
         >>> run = Run("r", None, steps, {"squared_norm": np.exp(-0.1 * np.abs(steps - 5.0))})
         >>> found = rise_and_fall(run)
         >>> found.peak_step, round(found.rise, 6), round(found.fall, 6)
-        (5, 0.4, 0.6)
+        (5, 0.5, 0.6)
         >>> falling = Run("r", None, steps, {"squared_norm": np.exp(-0.1 * steps)})
         >>> rise_and_fall(falling).peak_step is None
         True
@@ -99,6 +99,8 @@ def rise_and_fall(
     if until is not None:
         keep &= run.steps <= until
     steps, log_norm = run.steps[keep], np.log(series[keep])
+    if steps.size > 1 and steps[0] == 0 and log_norm[0] > log_norm[1]:
+        steps, log_norm = steps[1:], log_norm[1:]
     if steps.size < FEWEST:
         return Missing(Unavailable.TOO_FEW_POINTS, f"{steps.size} evaluations of {column}")
     width = math.ceil(steps.size / LONGEST)

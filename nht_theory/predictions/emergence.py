@@ -149,7 +149,7 @@ def peaks_before(run: Run, switch: int) -> bool | None:
     elif found.peak_step is not None:
         return True
     start = run.steps[usable(run.squared_norm)][:2]
-    return None if start[0] > start[1] - start[0] - 1 else False
+    return None if start[0] >= start[1] - start[0] else False
 
 
 def judge_sharpness(study: StudyEstimates) -> Verdict:

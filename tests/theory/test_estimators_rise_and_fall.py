@@ -105,6 +105,11 @@ def test_a_jump_in_a_descent_is_no_peak_while_other_jumps_are_as_large() -> None
     assert turning_step(run_of(log_norm)) is None
 
 
+def test_a_fall_from_the_initialisation_hides_no_later_peak() -> None:
+    later = np.array([0.0, 0.3, 0.6, 0.9, 0.6, 0.3, 0.0, -0.3])
+    assert turning_step(run_of(np.array([2.0, *later]), 0)) == 4
+
+
 def test_less_than_one_percent_is_no_rise() -> None:
     log_norm = np.concatenate([np.linspace(0, 0.009, 10), np.linspace(0, -1, 10)])
     assert turning_step(run_of(log_norm)) is None

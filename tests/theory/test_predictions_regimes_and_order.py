@@ -262,6 +262,23 @@ def test_emergence_events_count_switches_without_a_delay() -> None:
     assert verdict("emergence_events", earlier).verdict is REFUTED
 
 
+def test_emergence_events_do_not_guess_at_what_came_before_the_log() -> None:
+    """V may have risen before the first evaluation, where that is not at the start."""
+    runs = [run(p=p) for p in SETTINGS]
+    late = [
+        Run(
+            r.name,
+            r.source,
+            r.steps[1:],
+            {k: v[1:] for k, v in r.values.items()},
+            r.hyperparameters,
+        )
+        for r in runs
+    ]
+    assert verdict("emergence_events", runs).verdict is REFUTED
+    assert verdict("emergence_events", late).verdict is NOT_APPLICABLE
+
+
 def test_one_configuration_decides_nothing_beyond_it() -> None:
     own = verdict("emergence_events", [run(seed=s, squared_norm=peak_at(500)) for s in range(20)])
     assert own.verdict is INCONCLUSIVE
