@@ -65,7 +65,7 @@ def judge(study: StudyEstimates) -> Verdict:
 def matched_pairs(study: StudyEstimates) -> tuple[dict[str, list[tuple[Side, Side]]], int]:
     """For each configuration but the normalisation, its pairs of runs that differ in nothing else:
     (peak step, run) with BatchNorm, and without; and how many runs have no peak."""
-    sides: dict[tuple[str, int | None], dict[str, Side]] = {}
+    sides: dict[tuple[selection.Stratum, int | None], dict[str, Side]] = {}
     peakless = 0
     for run, _ in study.pairs():
         kind = selection.setting(run, SETTING)

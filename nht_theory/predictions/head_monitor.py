@@ -67,13 +67,14 @@ def _leads(study: StudyEstimates) -> tuple[Leads, tuple[str, ...]]:
     """Each run with its lead, and why the others that log the head have none."""
     leads, without = [], Counter[str]()
     for run, own in selection.with_transition(study):
-        if own.memorization is None or own.generalization is None:
-            continue  # whether there is a switch to warn of is not known
         lead = head_lead(run, own)
         if isinstance(lead, HeadLead):
             leads.append((run, lead))
         else:
             without[f"{lead.reason.value} ({lead.detail})"] += 1
+    unknown = len(selection.of_unknown_transition(study))
+    if unknown:
+        without["accuracies are not logged"] = unknown
     return leads, tuple(f"left out: {count} runs: {why}" for why, count in without.items())
 
 

@@ -91,16 +91,12 @@ def _tables(study: StudyEstimates) -> tuple[dict[Names, dict[str, Escapes]], int
     """Names of the layers -> configuration -> escapes; and how many runs with layers do not log
     their accuracies."""
     found: dict[Names, dict[str, list[tuple[str, list[Crossing]]]]] = {}
-    unknown = 0
-    with_transition = {run.name for run, _ in selection.with_transition(study)}
-    for run, own in study.pairs():
+    unknown = sum(
+        len(layer_groups(run)) >= FEWEST_LAYERS for run, _ in selection.of_unknown_transition(study)
+    )
+    for run, own in selection.with_transition(study):
         layers = layer_groups(run)
         if len(layers) < FEWEST_LAYERS:
-            continue
-        if own.memorization is None or own.generalization is None:
-            unknown += 1
-            continue
-        if run.name not in with_transition:
             continue
         since = own.memorization_step or 0
         events = [escape(run, layer.name, since) for layer in layers]
