@@ -81,9 +81,6 @@ def verdict(name: str, runs: Iterable[Run]) -> Verdict:
     return own
 
 
-SEEDS = range(8)
-
-
 @pytest.mark.parametrize("name", [p.name for p in PREDICTIONS])
 def test_nothing_to_judge_is_not_applicable_and_says_what_is_missing(name: str) -> None:
     alone = verdict(name, [run(decay=None, memorized=None, switched=None)])
