@@ -1,8 +1,10 @@
 """Delays of a study beside what the law predicts them from, none of it taken from the run's end.
 
 The delay of a run contains its own V_star and its own contraction rate; a regression on those
-fits whatever the data. So the rate here is the pure-decay rate, known before training, and
-V_star comes from other runs.
+fits whatever the data. So the rate here is the pure-decay rate, known before training, and V_star
+comes from other configurations of the same task. Other seeds will not do: their V at the switch is
+what V fell to over their own delays, which are this run's delay but for the scatter, so that
+"T = ln(V_mem/V_star)/gamma" would hold of any delay whatever as long as V falls.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def delays(
         elif isinstance(start, Missing):
             left_out[f"V at memorisation: {start.reason.value}"] += 1
         elif end is None:
-            left_out["no other run tells V_star"] += 1
+            left_out["no other configuration of the same task tells V_star"] += 1
         elif start.value <= end:
             outside.append(run)
         else:
@@ -113,10 +115,10 @@ def delays(
 
 
 class NormOfOthers:
-    """A norm that belongs to a run's end, taken from the other runs of its study.
+    """A norm that belongs to a run's end, taken from other configurations of the same task.
 
-    The nearest ones that have it: of the same configuration; else of the same but for weight
-    decay and learning rate; else all others. The geometric mean is taken.
+    These are equal in everything but weight decay and learning rate, and differ in one of the two.
+    The law says that they share it; it is the geometric mean over them, each counted once.
 
     Args:
         study: the estimates to draw from.
@@ -128,25 +130,23 @@ class NormOfOthers:
         study: StudyEstimates,
         norm: Callable[[Run, RunEstimate], Estimate | Missing],
     ) -> None:
-        self._levels: list[tuple[Callable[[Run], str], dict[str, list[tuple[Run, float]]]]] = []
-        known = [
-            (run, float(np.log(value.value)))
-            for run, own in study.pairs()
-            if isinstance(value := norm(run, own), Estimate)
-        ]
-        for same in (_configuration, _but_for_decay_and_rate, _any):
-            groups: dict[str, list[tuple[Run, float]]] = {}
-            for run, log_norm in known:
-                groups.setdefault(same(run), []).append((run, log_norm))
-            self._levels.append((same, groups))
+        known: dict[str, dict[str, list[float]]] = {}
+        for run, own in study.pairs():
+            value = norm(run, own)
+            if isinstance(value, Estimate):
+                by_configuration = known.setdefault(_task(run), {})
+                logs = by_configuration.setdefault(selection.stratum(run), [])
+                logs.append(float(np.log(value.value)))
+        self._means = {
+            task: {name: float(np.mean(logs)) for name, logs in by_configuration.items()}
+            for task, by_configuration in known.items()
+        }
 
     def __call__(self, run: Run) -> float | None:
-        """Geometric mean over the nearest other runs; None where there is none."""
-        for same, groups in self._levels:
-            logs = [value for other, value in groups.get(same(run), ()) if other is not run]
-            if logs:
-                return float(np.exp(np.mean(logs)))
-        return None
+        """Geometric mean over the other configurations; None where there is none."""
+        own = selection.stratum(run)
+        others = [mean for name, mean in self._means.get(_task(run), {}).items() if name != own]
+        return float(np.exp(np.mean(others))) if others else None
 
 
 def star(run: Run, own: RunEstimate) -> Estimate | Missing:
@@ -154,13 +154,5 @@ def star(run: Run, own: RunEstimate) -> Estimate | Missing:
     return own.squared_norm_generalization
 
 
-def _configuration(run: Run) -> str:
-    return selection.stratum(run)
-
-
-def _but_for_decay_and_rate(run: Run) -> str:
+def _task(run: Run) -> str:
     return selection.stratum(run, "weight_decay", "learning_rate")
-
-
-def _any(run: Run) -> str:
-    return ""

@@ -235,7 +235,8 @@ def _weibull(rows: Delays) -> str:
 RULE = (
     "interval- and right-censored log-normal regression of ln T over configurations (each the mean "
     f"of its seeds); both slopes equivalent to 1 within {EQUIVALENCE}: supported; one of them "
-    "outside: refuted. gamma is the pure-decay rate, and V_st comes from other runs"
+    "outside: refuted. gamma is the pure-decay rate, and V_st comes from the other configurations "
+    "of the same task"
 )
 AGAINST = (
     f"delays that follow the log-ratio of the norms, or the pure-decay rate, with a slope surely "
