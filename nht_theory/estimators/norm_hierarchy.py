@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nht_theory.estimators import norms
-from nht_theory.estimators.contraction import decay_to_floor
+from nht_theory.estimators.floored_decay import decay_to_floor
 from nht_theory.estimators.results import (
     Estimate,
     Missing,
@@ -131,11 +131,11 @@ def _fitted_floor(run: Run, start: int | None) -> Estimate | Missing:
     if start is None:
         return Missing(Unavailable.NEVER_REACHED, "memorisation")
     keep = norms.usable(run.squared_norm) & (run.steps >= start)
-    fit = decay_to_floor(
-        run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]), profile=False
-    )
+    fit = decay_to_floor(run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]))
     if isinstance(fit, Missing):
         return fit
+    if not (fit.told and fit.floor > 0):
+        return Missing(Unavailable.AT_BOUND, "no floor can be told from the fall of V")
     return Estimate(
         fit.floor,
         norms.UNIT,

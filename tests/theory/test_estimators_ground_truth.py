@@ -50,7 +50,7 @@ def test_null_space_ridge_decays_at_efficiency_one_and_switches_on_time() -> Non
             decay_form=DecayForm.DECOUPLED,
         ),
     )
-    own = estimate_run(run, floor=False)
+    own = estimate_run(run)
     assert own.generalization is not None
     assert own.generalization.step is not None
     truth = model.simulate(heldout_error=error, most=2000)
