@@ -113,13 +113,14 @@ def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
         return Estimate(
             value=floored.rate,
             unit=UNIT,
-            method=f"exponential towards a floor of V = {floored.floor:.5g}, {where}; "
-            f"R^2 {floored.r_squared:.4f}",
+            method=f"{_described(floored)}, {where}; R^2 {floored.r_squared:.4f}",
             n=rate.n,
             interval=floored.interval,
             standard_error=floored.standard_error,
             left_out=rate.left_out,
         )
+    if rate.value < 0 and levels_off(run, window):
+        return Missing(Unavailable.GROWING, f"V rises to a level: it lies below its floor {where}")
     if _stands_still(rate, steps, log_norm):
         return Missing(Unavailable.FLAT, f"V moves by no more than its scatter {where}")
     if rate.value <= 0:
@@ -131,6 +132,12 @@ def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
         interval=None,
         standard_error=None,
     )
+
+
+def _described(decay: FlooredDecay) -> str:
+    if decay.floor > 0:
+        return f"exponential towards a floor of V = {decay.floor:.5g}"
+    return "exponential of V itself, for no floor shows"
 
 
 def _stands_still(rate: Estimate, steps: Series, log_norm: Series) -> bool:

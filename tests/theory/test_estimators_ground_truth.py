@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from nht_theory.conventions import DecayForm, VerdictKind
-from nht_theory.estimators.contraction import Window, contraction_rate, decay_to_floor
+from nht_theory.estimators.contraction import Window, contraction_rate
 from nht_theory.estimators.efficiency import efficiency
+from nht_theory.estimators.floored_decay import decay_to_floor
 from nht_theory.estimators.results import Estimate, Missing, Unavailable
 from nht_theory.estimators.summary import estimate_run
 from nht_theory.formulas.solvable.logistic_bias import LogisticBias
