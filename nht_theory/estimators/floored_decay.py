@@ -14,6 +14,8 @@ from nht_theory.runs.run import Series
 
 _START_RATES = np.geomspace(0.1, 100.0, 25)
 """Rates, per length of the window, among which the search starts at the best."""
+_LARGEST_SEARCH = 60
+"""Evaluations of the curve; a straight fall of V, whose floor runs away, never converges."""
 _LARGEST_FALL = 700.0
 """Fall of ln V above which its exponential overflows."""
 _RATE = 2
@@ -82,7 +84,7 @@ def decay_to_floor(
     elapsed = (steps - steps[0]) / length
     share, rate = _start(elapsed, log_norm, rising=rising)
     starts = {"log_start": Start(float(log_norm[0])), "share": Start(share), "rate": Start(rate)}
-    fit = fit_nonlinear(_curve, elapsed, log_norm, starts, _curve_gradient)
+    fit = fit_nonlinear(_curve, elapsed, log_norm, starts, _curve_gradient, _LARGEST_SEARCH)
     if not rising and (isinstance(fit, Missing) or fit.values["share"] <= 0):
         line = _without_floor(elapsed, log_norm, length)
         if line is not None:

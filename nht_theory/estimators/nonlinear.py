@@ -19,7 +19,6 @@ BOUND_SHARE = 1e-6
 LARGEST_CONDITION = 1e9
 """Condition number of the scaled Jacobian above which parameters cannot be told apart."""
 LARGEST_SEARCH = 200
-"""Evaluations of the model (differences not counted) after which the search has failed."""
 DIFFERENCE = 6e-6
 """Relative step of central differences, the cube root of the rounding error."""
 
@@ -67,6 +66,7 @@ def fit_nonlinear(
     y: Series,
     starts: Mapping[str, Start],
     gradient: Gradient | None = None,
+    evaluations: int = LARGEST_SEARCH,
 ) -> NonlinearFit | Missing:
     """Least squares of ``y`` on ``model(x, *parameters)`` by a trust region.
 
@@ -75,6 +75,7 @@ def fit_nonlinear(
         x, y: shape [n], finite.
         starts: for each parameter of the model, in its order.
         gradient: of the model in its parameters; differences where there is none.
+        evaluations: of the model (differences not counted) after which the search has failed.
 
     Returns:
         The fit, or Missing: TOO_FEW_POINTS (n not above the number of parameters), FLAT,
@@ -90,7 +91,7 @@ def fit_nonlinear(
     unfit = _unfit(x, y, len(starts))
     if unfit is not None:
         return unfit
-    result = _search(model, x, y, starts, gradient)
+    result = _search(model, x, y, starts, gradient, evaluations)
     values = dict(zip(starts, result.x.tolist(), strict=True))
     failed = _failed(result, values, starts)
     if failed is not None:
@@ -142,7 +143,12 @@ def _failed(
 
 
 def _search(
-    model: Model, x: Series, y: Series, starts: Mapping[str, Start], gradient: Gradient | None
+    model: Model,
+    x: Series,
+    y: Series,
+    starts: Mapping[str, Start],
+    gradient: Gradient | None,
+    evaluations: int,
 ) -> Any:
     """Trust-region least squares; without a gradient central differences, which keep twice the
     digits of one-sided ones."""
@@ -165,7 +171,7 @@ def _search(
             ftol=TOLERANCE,
             xtol=TOLERANCE,
             gtol=TOLERANCE,
-            max_nfev=LARGEST_SEARCH,
+            max_nfev=evaluations,
         )
 
 

@@ -103,9 +103,7 @@ def efficiencies(study: StudyEstimates) -> Efficiencies:
     found: list[tuple[Run, float]] = []
     left_out: Counter[str] = Counter()
     for run, own in selection.delayed(study):
-        value = own.efficiency
-        if isinstance(value, Missing) and value.reason is Unavailable.GROWING:
-            value = _growing(run, own)
+        value = signed_efficiency(run, own)
         silent = _silent(value)
         if silent:
             left_out[silent] += 1
@@ -118,8 +116,11 @@ def efficiencies(study: StudyEstimates) -> Efficiencies:
     return Efficiencies(tuple(found), tuple(notes))
 
 
-def _growing(run: Run, own: RunEstimate) -> Estimate | Missing:
-    """c of a run whose norm grows, below zero; Missing where it rises from below its floor."""
+def signed_efficiency(run: Run, own: RunEstimate) -> Estimate | Missing:
+    """c of a run, also below zero where its norm grows; Missing where it rises from below its
+    floor."""
+    if isinstance(own.efficiency, Estimate) or own.efficiency.reason is not Unavailable.GROWING:
+        return own.efficiency
     window = descent_window(run, own.memorization, own.collapse_step)
     if isinstance(window, Missing):
         return window
