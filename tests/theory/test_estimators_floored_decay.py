@@ -56,6 +56,17 @@ def test_a_fall_that_speeds_up_has_no_floor_and_the_mean_rate() -> None:
     assert fit.rate == pytest.approx(-np.polyfit(STEPS, log_norm, 1)[0], rel=1e-9)
 
 
+def test_a_short_straight_fall_leaves_room_for_a_floor() -> None:
+    """A fall of a tenth looks straight whatever it falls to: the slope is well known, the rate of
+    the excess over an unseen floor is not, and only upwards."""
+    elapsed = np.linspace(0, 1, STEPS.size)
+    noise = 0.003 * np.random.default_rng(1).normal(size=STEPS.size)
+    fit = decay_to_floor(STEPS.astype(float), 9 - 0.1 * elapsed - 0.01 * elapsed**2 + noise)
+    assert isinstance(fit, FlooredDecay)
+    assert fit.floor == 0
+    assert fit.interval.high - fit.rate > 3 * (fit.rate - fit.interval.low)
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 def test_a_norm_at_its_floor_tells_no_rate(correlation: float) -> None:
     generator = np.random.default_rng(int(10 * correlation))
