@@ -80,15 +80,22 @@ def descent_window(
     return Window(int(steps[top]), int(steps[-1]), "from the peak of V on")
 
 
-def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
+def contraction_rate(run: Run, window: Window, switch: int | None = None) -> Estimate | Missing:
     """gamma_V: the rate at which the excess of V over its floor falls, over a window.
 
     V = floor + excess exp(-gamma_V t) is fitted to ln V with the floor free (zero or above), so
-    that a norm near its floor is not taken for one that hardly contracts. Where the data do not
-    tell the floor (fewer than 12 evaluations, or a rate whose interval reaches zero) the rate is
-    that of V itself: the excess falls at least as fast, so it is a lower bound and has no
-    interval. A norm that moves by no more than the range of its scatter stands at its floor and
-    has no rate.
+    that a norm near its floor is not taken for one that hardly contracts. A run that switches
+    within the window has one floor before and another after it (:mod:`.floored_decay`).
+
+    Where the data do not tell the floor (fewer than 12 evaluations, or a rate whose interval
+    reaches zero) the rate is that of V itself: the excess falls at least as fast, so it is a lower
+    bound and has no interval. A norm that moves by no more than the range of its scatter stands at
+    its floor and has no rate.
+
+    Args:
+        run: the run.
+        window: over which to read; it goes on past the switch.
+        switch: first evaluation at which the run generalises; None where it does not.
 
     Returns:
         The rate; or Missing: GROWING with what was measured in the detail, FLAT (constant, or
@@ -108,7 +115,7 @@ def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
         return rate
     steps, log_norm = _inside(run, window)
     where = f"{window.reason}, steps {window.first_step} to {window.last_step}"
-    floored = decay_to_floor(steps, log_norm)
+    floored = decay_to_floor(steps, log_norm, switch=switch)
     if isinstance(floored, FlooredDecay) and floored.told:
         return Estimate(
             value=floored.rate,
@@ -135,9 +142,12 @@ def contraction_rate(run: Run, window: Window) -> Estimate | Missing:
 
 
 def _described(decay: FlooredDecay) -> str:
-    if decay.floor > 0:
-        return f"exponential towards a floor of V = {decay.floor:.5g}"
-    return "exponential of V itself, for no floor shows"
+    if decay.floor == 0 and decay.later_floor == 0:
+        return "exponential of V itself, for no floor shows"
+    later = f", {decay.later_floor:.5g} after the switch"
+    return f"exponential towards a floor of V = {decay.floor:.5g}" + (
+        later if decay.later_floor != decay.floor else ""
+    )
 
 
 def _stands_still(rate: Estimate, steps: Series, log_norm: Series) -> bool:

@@ -1,4 +1,9 @@
-"""The exponential towards a floor: the rate at which the excess of V over its floor falls."""
+"""The exponential towards a floor: the rate at which the excess of V over its floor falls.
+
+What the gradients do changes when a run switches, and with it the floor. So a run that switches
+has two floors, one before and one after, and one rate: with a single floor a norm that falls at
+0.95 of pure decay, towards 600 before the switch and 150 after it, would seem to fall at 0.64.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from nht_theory.conventions import CONFIDENCE
-from nht_theory.estimators.autocorrelation import FEWEST, Spread, spread_of
-from nht_theory.estimators.nonlinear import Start, fit_nonlinear
+from nht_theory.estimators.autocorrelation import FEWEST, spread_of
+from nht_theory.estimators.nonlinear import Model, NonlinearFit, Start, fit_nonlinear
 from nht_theory.estimators.results import Interval, Missing, Unavailable
 from nht_theory.runs.run import Series
 
+FLOORS = ("share", "later")
+"""Floor before and after the switch, each as a share of V at the start."""
+NO_FLOOR = 1e-4
+"""Share of the smallest V seen below which a floor is none."""
 _START_RATES = np.geomspace(0.1, 100.0, 25)
 """Rates, per length of the window, among which the search starts at the best."""
-_LARGEST_SEARCH = 60
-"""Evaluations of the curve; a straight fall of V, whose floor runs away, never converges."""
-_LARGEST_FALL = 700.0
-"""Fall of ln V above which its exponential overflows."""
-_RATE = 2
-"""Place of the rate among the coefficients."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class FlooredDecay:
         rate: of the excess over the floor, per step.
         standard_error: of the rate, for autocorrelated residuals.
         interval: of the rate.
-        floor: V that the fit tends to; above every V seen where V rises to it, 0 where none shows.
+        floor: V that the fit tends to from the window's start, 0 where no floor shows.
+        later_floor: the same after the switch; ``floor`` where there is none in the window.
         moved: how far the fitted ln V moves over the window.
         scatter: range of the residuals of ln V.
         r_squared: of ln V.
@@ -40,6 +44,7 @@ class FlooredDecay:
     standard_error: float
     interval: Interval
     floor: float
+    later_floor: float
     moved: float
     scatter: float
     r_squared: float
@@ -52,23 +57,23 @@ class FlooredDecay:
 
 
 def decay_to_floor(
-    steps: Series, log_norm: Series, *, rising: bool = False
+    steps: Series, log_norm: Series, *, switch: float | None = None, rising: bool = False
 ) -> FlooredDecay | Missing:
     """The exponential towards a floor, by least squares of ln V.
 
-    The floor is not a choice between two models: it is always fitted, and what it leaves unknown
-    of the rate is in the rate's interval. Where the best floor is zero, ln V falls in a straight
-    line or faster; the rate is then its slope, and the interval reaches up to what a floor that
-    the data do not rule out would give.
+    The floor is not a choice between two models: it is always fitted, at zero or above, and what
+    it leaves unknown of the rate is in the rate's interval, also where the best floor is zero.
 
     Args:
         steps: shape [n].
         log_norm: ln V, shape [n].
+        switch: step after which V tends to another floor, at the same rate; None where there is
+            no such step, and without effect unless evaluations lie on both sides of it.
         rising: whether V rises to its floor from below instead of falling to it.
 
     Returns:
-        The fit; or Missing: TOO_FEW_POINTS (n < 12), NOT_CONVERGED or AT_BOUND (nothing but a
-        floor).
+        The fit; or Missing: TOO_FEW_POINTS (n < 12), NOT_CONVERGED or AT_BOUND (V does not move
+        to a floor).
 
     Source: THEORY.md sections 3 and 8, and "Corrections after the first version".
 
@@ -82,78 +87,134 @@ def decay_to_floor(
         return Missing(Unavailable.TOO_FEW_POINTS, f"{steps.size} evaluations for a floor")
     length = float(np.ptp(steps))
     elapsed = (steps - steps[0]) / length
-    share, rate = _start(elapsed, log_norm, rising=rising)
-    starts = {"log_start": Start(float(log_norm[0])), "share": Start(share), "rate": Start(rate)}
-    fit = fit_nonlinear(_curve, elapsed, log_norm, starts, _curve_gradient, _LARGEST_SEARCH)
-    if not rising and (isinstance(fit, Missing) or fit.values["share"] <= 0):
-        line = _without_floor(elapsed, log_norm, length)
-        if line is not None:
-            return line
+    turn = np.inf if switch is None else (switch - steps[0]) / length
+    turns = bool(elapsed[0] < turn < elapsed[-1])
+    curve = _Curve(turn if turns else np.inf, FLOORS if turns else FLOORS[:1])
+    fit = _fitted(curve, elapsed, log_norm, rising=rising)
     if isinstance(fit, Missing):
         return fit
-    share, rate = fit.values["share"], fit.values["rate"]
-    if not (rate > 0 and (share > 1 if rising else 0 < share < 1)):
+    rate, share = fit.values["rate"], fit.values.get("share", 0.0)
+    later = fit.values.get("later", 0.0) if turns else share
+    if not (rate > 0 and (share > 1 if rising else share < 1)):
         return Missing(Unavailable.AT_BOUND, "V does not move to a floor")
-    spread = spread_of(fit.jacobian, fit.residuals, elapsed, _RATE)
+    # Also a floor that sits at zero is unknown, and with it the rate.
+    free = curve.gradient(elapsed, rate, share, later)
+    spread = spread_of(free, fit.residuals, elapsed, 1)
     if spread is None:
         return Missing(Unavailable.NOT_CONVERGED, "the rate cannot be told from the floor")
+    start = float(np.exp(fit.values["log_start"]))
     return FlooredDecay(
         rate=rate / length,
         standard_error=spread.standard_error / length,
-        interval=_interval(rate - spread.half_width, rate + spread.half_width, spread, length),
-        floor=share * float(np.exp(fit.values["log_start"])),
-        moved=float(abs(np.ptp(log_norm - fit.residuals))),
+        interval=Interval(
+            (rate - spread.half_width) / length,
+            (rate + spread.half_width) / length,
+            CONFIDENCE,
+            spread.method,
+        ),
+        floor=share * start,
+        later_floor=later * start,
+        moved=float(np.ptp(log_norm - fit.residuals)),
         scatter=float(np.ptp(fit.residuals)),
         r_squared=fit.r_squared,
     )
 
 
-def _curve(elapsed: Series, log_start: float, share: float, rate: float) -> Series:
-    """ln V with the floor as a share of V at the start."""
-    return np.asarray(log_start + np.log(share + (1 - share) * np.exp(-rate * elapsed)))
-
-
-def _curve_gradient(elapsed: Series, _: float, share: float, rate: float) -> Series:
-    left = np.exp(-rate * elapsed)
-    norm = share + (1 - share) * left
-    return np.column_stack(
-        [np.ones_like(elapsed), (1 - left) / norm, -(1 - share) * elapsed * left / norm]
+def _fitted(
+    curve: _Curve, elapsed: Series, log_norm: Series, *, rising: bool
+) -> NonlinearFit | Missing:
+    """The curve's least squares; floors that end at zero are then fixed there, and the rest is
+    fitted again, because the search only creeps up to a bound."""
+    share, rate = _start(elapsed, log_norm, rising=rising)
+    lowest = 1.0 if rising else 0.0
+    starts = {
+        "log_start": Start(float(log_norm[0])),
+        "rate": Start(rate, low=0.0),
+        **{floor: Start(share, low=lowest) for floor in curve.floors},
+    }
+    fit = fit_nonlinear(
+        curve.model(tuple(starts)),
+        elapsed,
+        log_norm,
+        starts,
+        curve.slopes(tuple(starts)),
+        at_bounds=True,
+    )
+    if isinstance(fit, Missing):
+        return fit
+    smallest = NO_FLOOR * float(np.exp(log_norm.min() - fit.values["log_start"]))
+    kept = {
+        name: Start(fit.values[name], start.low)
+        for name, start in starts.items()
+        if name not in FLOORS or fit.values[name] > smallest
+    }
+    if len(kept) == len(starts):
+        return fit
+    names = tuple(kept)
+    return fit_nonlinear(
+        curve.model(names), elapsed, log_norm, kept, curve.slopes(names), at_bounds=True
     )
 
 
-def _without_floor(elapsed: Series, log_norm: Series, length: float) -> FlooredDecay | None:
-    """The straight line in ln V, as uncertain as a floor near zero makes it; None where V does
-    not fall, or where a floor above zero would fit better."""
-    design = np.column_stack([np.ones_like(elapsed), -elapsed])
-    coefficients = np.linalg.lstsq(design, log_norm, rcond=None)[0]
-    rate = float(coefficients[1])
-    if not rate > 0:
-        return None
-    residuals = log_norm - design @ coefficients
-    # The curve with a floor, to first order in the floor's share of the start.
-    bent = np.expm1(np.minimum(rate * elapsed, _LARGEST_FALL))
-    curved = np.column_stack([design[:, 0], bent, design[:, 1]])
-    step = np.linalg.lstsq(curved, residuals, rcond=None)[0]
-    line = spread_of(design, residuals, elapsed, 1)
-    free = spread_of(curved, residuals - curved @ step, elapsed, _RATE)
-    if line is None or free is None or step[1] > 0:
-        return None
-    # A floor below zero does not exist, so that one would fit better is no knowledge of the rate.
-    high = rate + max(line.half_width, free.half_width)
-    total = float(((log_norm - log_norm.mean()) ** 2).sum())
-    return FlooredDecay(
-        rate=rate / length,
-        standard_error=line.standard_error / length,
-        interval=_interval(rate - line.half_width, high, line, length),
-        floor=0.0,
-        moved=rate,
-        scatter=float(np.ptp(residuals)),
-        r_squared=1 - float(residuals @ residuals) / total,
-    )
+@dataclass(frozen=True)
+class _Curve:
+    """ln V over elapsed time, the floors as shares of V at the start.
 
+    Attributes:
+        turn: elapsed time after which the later floor holds; infinite where there is none.
+        floors: names of the floors.
+    """
 
-def _interval(low: float, high: float, spread: Spread, length: float) -> Interval:
-    return Interval(float(low) / length, float(high) / length, CONFIDENCE, spread.method)
+    turn: float
+    floors: tuple[str, ...]
+
+    def model(self, names: tuple[str, ...]) -> Model:
+        """ln V, shape [n], as a function of the named parameters; floors not named are zero."""
+
+        def log_norm(elapsed: Series, *values: float) -> Series:
+            log_start, rate, share, later = self._all(names, values)
+            return np.asarray(log_start + np.log(self._parts(elapsed, rate, share, later)[-1]))
+
+        return log_norm
+
+    def slopes(self, names: tuple[str, ...]) -> Model:
+        """Its derivatives in the named parameters, shape [n, k]."""
+        places = [("log_start", "rate", *self.floors).index(name) for name in names]
+
+        def chosen(elapsed: Series, *values: float) -> Series:
+            _, rate, share, later = self._all(names, values)
+            return self.gradient(elapsed, rate, share, later)[:, places]
+
+        return chosen
+
+    def gradient(self, elapsed: Series, rate: float, share: float, later: float) -> Series:
+        """Derivatives in the logarithm of the start, the rate and every floor."""
+        before, after, left, left_after, at_turn, norm = self._parts(elapsed, rate, share, later)
+        slope = (1 - share) * before * left + (at_turn - later) * after
+        columns = [
+            np.ones_like(elapsed),
+            -slope * left_after / norm,
+            (1 - left) * left_after / norm,
+            (1 - left_after) / norm,
+        ]
+        return np.column_stack(columns[: 2 + len(self.floors)])
+
+    def _all(
+        self, names: tuple[str, ...], values: tuple[float, ...]
+    ) -> tuple[float, float, float, float]:
+        given = dict(zip(names, values, strict=True))
+        share = given.get("share", 0.0)
+        return given["log_start"], given["rate"], share, given.get("later", 0.0)
+
+    def _parts(
+        self, elapsed: Series, rate: float, share: float, later: float
+    ) -> tuple[Series, ...]:
+        """Time before and after the turn, the shares of the excess left by each, V at the turn
+        and V, as shares of the start."""
+        before, after = np.minimum(elapsed, self.turn), np.maximum(elapsed - self.turn, 0.0)
+        left, left_after = np.exp(-rate * before), np.exp(-rate * after)
+        at_turn = share + (1 - share) * left
+        return before, after, left, left_after, at_turn, later + (at_turn - later) * left_after
 
 
 def _start(elapsed: Series, log_norm: Series, *, rising: bool) -> tuple[float, float]:

@@ -14,11 +14,14 @@ from nht_theory.runs.run import Series
 
 TOLERANCE = 1e-14
 """Relative change of the sum of squares and of the parameters at which the search stops."""
+AT_BOUND_TOLERANCE = 1e-10
+"""The same where an estimate may sit at a bound, which the search only creeps up to."""
 BOUND_SHARE = 1e-6
 """A parameter closer to its bound than this share of its magnitude sits at it."""
 LARGEST_CONDITION = 1e9
 """Condition number of the scaled Jacobian above which parameters cannot be told apart."""
 LARGEST_SEARCH = 200
+"""Evaluations of the model (differences not counted) after which the search has failed."""
 DIFFERENCE = 6e-6
 """Relative step of central differences, the cube root of the rounding error."""
 
@@ -66,7 +69,8 @@ def fit_nonlinear(
     y: Series,
     starts: Mapping[str, Start],
     gradient: Gradient | None = None,
-    evaluations: int = LARGEST_SEARCH,
+    *,
+    at_bounds: bool = False,
 ) -> NonlinearFit | Missing:
     """Least squares of ``y`` on ``model(x, *parameters)`` by a trust region.
 
@@ -75,7 +79,7 @@ def fit_nonlinear(
         x, y: shape [n], finite.
         starts: for each parameter of the model, in its order.
         gradient: of the model in its parameters; differences where there is none.
-        evaluations: of the model (differences not counted) after which the search has failed.
+        at_bounds: whether an estimate at a bound counts as one.
 
     Returns:
         The fit, or Missing: TOO_FEW_POINTS (n not above the number of parameters), FLAT,
@@ -91,9 +95,9 @@ def fit_nonlinear(
     unfit = _unfit(x, y, len(starts))
     if unfit is not None:
         return unfit
-    result = _search(model, x, y, starts, gradient, evaluations)
+    result = _search(model, x, y, starts, gradient, AT_BOUND_TOLERANCE if at_bounds else TOLERANCE)
     values = dict(zip(starts, result.x.tolist(), strict=True))
-    failed = _failed(result, values, starts)
+    failed = _failed(result, values, {} if at_bounds else starts)
     if failed is not None:
         return failed
     residuals = -np.asarray(result.fun)
@@ -148,7 +152,7 @@ def _search(
     y: Series,
     starts: Mapping[str, Start],
     gradient: Gradient | None,
-    evaluations: int,
+    tolerance: float,
 ) -> Any:
     """Trust-region least squares; without a gradient central differences, which keep twice the
     digits of one-sided ones."""
@@ -168,10 +172,10 @@ def _search(
             jac="3-point" if gradient is None else derivative,
             bounds=([s.low for s in starts.values()], [s.high for s in starts.values()]),
             x_scale="jac",
-            ftol=TOLERANCE,
-            xtol=TOLERANCE,
-            gtol=TOLERANCE,
-            max_nfev=evaluations,
+            ftol=tolerance,
+            xtol=tolerance,
+            gtol=tolerance,
+            max_nfev=LARGEST_SEARCH,
         )
 
 

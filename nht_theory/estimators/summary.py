@@ -32,7 +32,8 @@ def estimate_run(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> RunEs
     collapse = collapse_step(run, memorized)
     generalized = censored_at_collapse(generalized, collapse, run)
     window = descent_window(run, memorized, collapse)
-    rate = window if isinstance(window, Missing) else contraction_rate(run, window)
+    switch = None if generalized is None else generalized.step
+    rate = window if isinstance(window, Missing) else contraction_rate(run, window, switch)
     return RunEstimate(
         run=run.name,
         thresholds=thresholds,

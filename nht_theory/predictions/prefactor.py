@@ -2,8 +2,9 @@
 
 Two claims about c = gamma_V / (2 eta lambda): the paper's gamma >= eta lambda, which is
 c >= 1/2, and pure decay, c = 1. gamma_V is the rate at which the excess of V over its floor falls
-(:func:`~nht_theory.estimators.contraction.contraction_rate`), the floor fitted to the whole
-trajectory after memorisation: near its floor V hardly falls whatever c is.
+(:func:`~nht_theory.estimators.contraction.contraction_rate`), the floor, one before and
+one after the switch, fitted to the whole trajectory from memorisation on: near its floor V hardly
+falls whatever c is.
 
 A run tells of c where the 95 % interval of its c is no wider than the distance from 1/2 to 1, the
 two values that it has to tell apart. That is a rule about precision, the same for every c. Runs
@@ -48,8 +49,8 @@ FEWEST_CONFIGURATIONS = 3
 """Configurations that a mean over them needs."""
 FEWEST_RUNS = 3
 """Runs that a statement about one configuration needs."""
-SAME = 1e-9
-"""Standard deviation of c below which units agree to the last digit and tell no error."""
+SAME = 1e-6
+"""Standard deviation of c below which units agree to the last digit fitted and tell no error."""
 BOUND = "prefactor"
 PURE_DECAY = "prefactor_pure_decay"
 NEEDS = (
@@ -59,9 +60,9 @@ NEEDS = (
 )
 UNDECIDABLE = (
     "A study whose runs memorise with V at its floor or log V fewer than 12 times afterwards (a "
-    "floor cannot be told from none, so c is only bounded from below); one whose floor moves at "
-    "the switch, because one constant floor is fitted; two configurations or a single one can "
-    "refute the claim for themselves but never support it."
+    "floor cannot be told from none, so c is only bounded from below); one whose c itself changes "
+    "at the switch, because one rate is fitted before and after it; two configurations or a single "
+    "one can refute the claim for themselves but never support it."
 )
 
 

@@ -6,7 +6,7 @@ Two tables. ``slope``: ln V = a - r t + e, the rate of V itself. ``excess``: V =
 exp(-c t), with t in units of the time of pure decay, so that the rate of the excess is c; for each
 height of V over its floor at the start, how many runs tell c at all (an interval no wider than
 1/2), the mean of c over those, how many intervals hold it and how many lie wholly below 1/2. A
-height of 0 means that there is no floor.
+height of 0 means that there is no floor. Every run switches, and in one row its floor falls then.
 
 e is a first-order autoregression with correlation rho between neighbouring evaluations, stationary
 but for rho = 1, which walks at random.
@@ -30,8 +30,20 @@ EVALUATIONS = (12, 20, 50, 200)
 CORRELATIONS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 1.0)
 INTERVAL = 1000
 """Steps between evaluations."""
-TRUTHS = ((0.95, 1.0), (0.95, 1.1), (0.95, 1.5), (0.95, 3.0), (0.95, 10.0), (0.7, 0.0), (0.3, 0.0))
-"""c, and V over its floor at the start; 0 where there is no floor."""
+TRUTHS = (
+    (0.95, 1.0, 1.0),
+    (0.95, 1.1, 1.0),
+    (0.95, 1.5, 1.0),
+    (0.95, 3.0, 1.0),
+    (0.95, 10.0, 1.0),
+    (0.95, 10.0, 0.3),
+    (0.7, 0.0, 1.0),
+    (0.3, 0.0, 1.0),
+)
+"""c; V over its floor at the start, 0 where there is no floor; what the switch multiplies the floor
+by."""
+SWITCH = 0.4
+"""Share of the log after which the run has switched."""
 GRIDS = ((20, 3.0), (20, 8.0), (60, 6.0), (200, 20.0))
 """Evaluations, and the span of the log in units of the time of pure decay."""
 NOISE = ((0.0, 0.01), (0.6, 0.02), (0.9, 0.02))
@@ -73,24 +85,31 @@ def slope_row(n: int, correlation: float, simulations: int) -> dict[str, object]
 
 
 def excess_row(
-    truth: tuple[float, float],
+    truth: tuple[float, float, float],
     grid: tuple[int, float],
     noise: tuple[float, float],
     simulations: int,
 ) -> dict[str, object]:
     """How many runs tell c, what c they tell, and whether their intervals hold it."""
-    (c, height), (n, span), (correlation, size) = truth, grid, noise
+    (c, height, later), (n, span), (correlation, size) = truth, grid, noise
     generator = np.random.default_rng(
         [round(100 * c), round(100 * height), n, round(10 * span), round(100 * correlation)]
     )
     steps = INTERVAL * np.arange(n)
     elapsed, pure = np.linspace(0, span, n), span / float(steps[-1])
-    floor = 1.0 if height else 0.0
-    clean = floor + (height - 1.0 if height else 20.0) * np.exp(-c * elapsed)
+    floor, start = (1.0, height) if height else (0.0, 20.0)
+    switch = int(steps[round(SWITCH * (n - 1))])
+    turn = switch * pure
+    at_turn = floor + (start - floor) * np.exp(-c * turn)
+    clean = np.where(
+        elapsed <= turn,
+        floor + (start - floor) * np.exp(-c * elapsed),
+        later * floor + (at_turn - later * floor) * np.exp(-c * (elapsed - turn)),
+    )
     told, held, below = [], 0, 0
     for one in autoregression(n, correlation, simulations, generator):
         run = Run("simulated", None, steps, {"squared_norm": clean * np.exp(size * one)})
-        rate = contraction_rate(run, Window(0, int(steps[-1]), "simulated"))
+        rate = contraction_rate(run, Window(0, int(steps[-1]), "simulated"), switch)
         if not isinstance(rate, Estimate) or rate.interval is None:
             continue
         low, high = rate.interval.low / pure, rate.interval.high / pure
@@ -102,6 +121,7 @@ def excess_row(
     return {
         "c": c,
         "height": height,
+        "floor_after_switch": later,
         "evaluations": n,
         "span": span,
         "correlation": correlation,
@@ -116,7 +136,7 @@ def excess_row(
 def tables(
     simulations: int,
     evaluations: Iterable[int] = EVALUATIONS,
-    truths: Iterable[tuple[float, float]] = TRUTHS,
+    truths: Iterable[tuple[float, float, float]] = TRUTHS,
     grids: Iterable[tuple[int, float]] = GRIDS,
 ) -> dict[str, list[dict[str, object]]]:
     """Both tables."""
