@@ -21,7 +21,9 @@ FLOORS = ("share", "later")
 """Floor before and after the switch, each as a share of V at the start."""
 NO_FLOOR = 1e-4
 """Share of the smallest V seen below which a floor is none."""
-_START_RATES = np.geomspace(0.1, 100.0, 25)
+_FASTEST = 100.0
+"""Rate per length of the window above which a search without a floor would underflow."""
+_START_RATES = np.geomspace(0.1, _FASTEST, 25)
 """Rates, per length of the window, among which the search starts at the best."""
 
 
@@ -123,8 +125,8 @@ def decay_to_floor(
 def _fitted(
     curve: _Curve, elapsed: Series, log_norm: Series, *, rising: bool
 ) -> NonlinearFit | Missing:
-    """The curve's least squares; floors that end at zero are then fixed there, and the rest is
-    fitted again, because the search only creeps up to a bound."""
+    """The curve's least squares. The search only creeps up to a bound: floors that end near zero
+    are fixed there and the rest is fitted again; and without any floor, where that is no worse."""
     share, rate = _start(elapsed, log_norm, rising=rising)
     lowest = 1.0 if rising else 0.0
     starts = {
@@ -132,27 +134,31 @@ def _fitted(
         "rate": Start(rate, low=0.0),
         **{floor: Start(share, low=lowest) for floor in curve.floors},
     }
-    fit = fit_nonlinear(
-        curve.model(tuple(starts)),
-        elapsed,
-        log_norm,
-        starts,
-        curve.slopes(tuple(starts)),
-        at_bounds=True,
-    )
-    if isinstance(fit, Missing):
+    fit = _search(curve, elapsed, log_norm, starts)
+    if isinstance(fit, Missing) or rising:
         return fit
     smallest = NO_FLOOR * float(np.exp(log_norm.min() - fit.values["log_start"]))
-    kept = {
-        name: Start(fit.values[name], start.low)
-        for name, start in starts.items()
-        if name not in FLOORS or fit.values[name] > smallest
-    }
-    if len(kept) == len(starts):
-        return fit
-    names = tuple(kept)
+    at_zero = {floor for floor in curve.floors if fit.values[floor] <= smallest}
+    for fixed in filter(None, (at_zero, {*curve.floors})):
+        values = {**fit.values, "rate": min(fit.values["rate"], _FASTEST)}
+        kept = {
+            name: Start(values[name], start.low)
+            for name, start in starts.items()
+            if name not in fixed
+        }
+        again = _search(curve, elapsed, log_norm, kept)
+        better = isinstance(again, NonlinearFit) and again.sum_of_squares <= fit.sum_of_squares
+        if isinstance(again, NonlinearFit) and (fixed is at_zero or better):
+            fit = again
+    return fit
+
+
+def _search(
+    curve: _Curve, elapsed: Series, log_norm: Series, starts: dict[str, Start]
+) -> NonlinearFit | Missing:
+    names = tuple(starts)
     return fit_nonlinear(
-        curve.model(names), elapsed, log_norm, kept, curve.slopes(names), at_bounds=True
+        curve.model(names), elapsed, log_norm, starts, curve.slopes(names), at_bounds=True
     )
 
 

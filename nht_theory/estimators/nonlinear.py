@@ -95,6 +95,10 @@ def fit_nonlinear(
     unfit = _unfit(x, y, len(starts))
     if unfit is not None:
         return unfit
+    with np.errstate(all="ignore"):
+        first = model(x, *[start.value for start in starts.values()])
+    if not np.isfinite(first).all():
+        return Missing(Unavailable.NOT_CONVERGED, "the model is not finite where the search starts")
     result = _search(model, x, y, starts, gradient, AT_BOUND_TOLERANCE if at_bounds else TOLERANCE)
     values = dict(zip(starts, result.x.tolist(), strict=True))
     failed = _failed(result, values, {} if at_bounds else starts)
