@@ -77,18 +77,27 @@ def spread_of(jacobian: Series, residuals: Series, steps: Series, place: int) ->
     n, k = jacobian.shape
     if n < max(FEWEST, k + 2):
         return None
-    scale = np.linalg.norm(jacobian, axis=0)
+    with np.errstate(over="ignore"):
+        scale = np.linalg.norm(jacobian, axis=0)
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         return None
     design = jacobian / scale
+    if np.linalg.matrix_rank(design) < k:
+        return None
     pull = np.linalg.pinv(design)[place]  # the coefficient is this times the observations
     grid = (np.arange(CORRELATIONS) + 0.5) / CORRELATIONS
     correlations = 1 - grid**2
     gaps = np.diff(steps)
     phi = correlations[:, None] ** (gaps / np.median(gaps))
-    determinant, information, squares = _generalised(design, residuals, phi)
+    try:
+        determinant, information, squares = _generalised(design, residuals, phi)
+    except np.linalg.LinAlgError:  # at some correlation the coefficients cannot be told apart
+        return None
     freedom = n - k
-    variances = squares / freedom * _variance_factor(pull, phi) / scale[place] ** 2
+    with np.errstate(over="ignore"):
+        variances = squares / freedom * _variance_factor(pull, phi) / scale[place] ** 2
+    if not np.isfinite(variances).all():
+        return None
     if not (squares > 0).all():  # an exact fit
         return Spread(0.0, 0.0, 0.0, freedom)
     log_weight = -0.5 * (determinant + information + freedom * np.log(squares) + np.log(grid))

@@ -23,6 +23,10 @@ NO_FLOOR = 1e-4
 """Share of the smallest V seen below which a floor is none."""
 _FASTEST = 100.0
 """Rate per length of the window above which a search without a floor would underflow."""
+_LARGEST_EXPONENT = 709.0
+"""Of e, above which floating point has no number."""
+_LARGEST_CHANGE = 300.0
+"""Change of ln V above which its square would leave the range of floating point."""
 _START_RATES = np.geomspace(0.1, _FASTEST, 25)
 """Rates, per length of the window, among which the search starts at the best."""
 
@@ -100,11 +104,12 @@ def decay_to_floor(
     if not (rate > 0 and (share > 1 if rising else share < 1)):
         return Missing(Unavailable.AT_BOUND, "V does not move to a floor")
     # Also a floor that sits at zero is unknown, and with it the rate.
-    free = curve.gradient(elapsed, rate, share, later)
+    with np.errstate(all="ignore"):
+        free = curve.gradient(elapsed, rate, share, later)
     spread = spread_of(free, fit.residuals, elapsed, 1)
     if spread is None:
         return Missing(Unavailable.NOT_CONVERGED, "the rate cannot be told from the floor")
-    start = float(np.exp(fit.values["log_start"]))
+    start = float(np.exp(min(fit.values["log_start"], _LARGEST_EXPONENT)))
     return FlooredDecay(
         rate=rate / length,
         standard_error=spread.standard_error / length,
@@ -137,7 +142,9 @@ def _fitted(
     fit = _search(curve, elapsed, log_norm, starts)
     if isinstance(fit, Missing) or rising:
         return fit
-    smallest = NO_FLOOR * float(np.exp(log_norm.min() - fit.values["log_start"]))
+    smallest = NO_FLOOR * float(
+        np.exp(min(log_norm.min() - fit.values["log_start"], _LARGEST_EXPONENT))
+    )
     at_zero = {floor for floor in curve.floors if fit.values[floor] <= smallest}
     for fixed in filter(None, (at_zero, {*curve.floors})):
         values = {**fit.values, "rate": min(fit.values["rate"], _FASTEST)}
@@ -229,7 +236,7 @@ def _start(elapsed: Series, log_norm: Series, *, rising: bool) -> tuple[float, f
     For each rate V = floor + excess exp(-rate t) is linear in the other two; weights 1/V^2 make
     the errors those of ln V.
     """
-    norm = np.exp(log_norm - log_norm[0])
+    norm = np.exp(np.clip(log_norm - log_norm[0], -_LARGEST_CHANGE, _LARGEST_CHANGE))
     best, found = np.inf, (1.5 * float(norm.max()) if rising else 0.5 * float(norm.min()), 1.0)
     for rate in _START_RATES:
         weighted = np.column_stack([np.ones_like(elapsed), np.exp(-rate * elapsed)])

@@ -99,19 +99,28 @@ def fit_nonlinear(
         first = model(x, *[start.value for start in starts.values()])
     if not np.isfinite(first).all():
         return Missing(Unavailable.NOT_CONVERGED, "the model is not finite where the search starts")
-    result = _search(model, x, y, starts, gradient, AT_BOUND_TOLERANCE if at_bounds else TOLERANCE)
+    tolerance = AT_BOUND_TOLERANCE if at_bounds else TOLERANCE
+    try:
+        result = _search(model, x, y, starts, gradient, tolerance)
+    except (ValueError, np.linalg.LinAlgError) as error:  # a gradient that is not finite
+        return Missing(Unavailable.NOT_CONVERGED, str(error))
     values = dict(zip(starts, result.x.tolist(), strict=True))
     failed = _failed(result, values, {} if at_bounds else starts)
     if failed is not None:
         return failed
     residuals = -np.asarray(result.fun)
-    jacobian = _jacobian(model, x, values) if gradient is None else gradient(x, *result.x)
-    scale = np.linalg.norm(jacobian, axis=0)
-    if not (scale > 0).all() or np.linalg.cond(jacobian / scale) > LARGEST_CONDITION:
+    with np.errstate(all="ignore"):
+        jacobian = _jacobian(model, x, values) if gradient is None else gradient(x, *result.x)
+        scale = np.linalg.norm(jacobian, axis=0)
+    if (
+        not ((scale > 0) & np.isfinite(scale)).all()
+        or np.linalg.cond(jacobian / scale) > LARGEST_CONDITION
+    ):
         return Missing(Unavailable.NOT_CONVERGED, "the parameters cannot be told apart")
     squares = float(residuals @ residuals)
     scaled = jacobian / scale
-    independent = np.linalg.inv(scaled.T @ scaled) * squares / (x.size - len(starts))
+    inverse = np.linalg.pinv(scaled)
+    independent = inverse @ inverse.T * squares / (x.size - len(starts))
     errors = (np.sqrt(np.maximum(np.diag(independent), 0.0)) / scale).tolist()
     return NonlinearFit(
         values=values,

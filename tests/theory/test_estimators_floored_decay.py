@@ -121,6 +121,30 @@ def test_a_norm_that_rises_to_its_floor_does_not_contract() -> None:
     assert not levels_off(run_of(300 * np.exp(2e-4 * STEPS)), WHOLE)
 
 
+def test_no_series_breaks_the_fit() -> None:
+    """Norms over the whole range of floating point, jumps, noise and gaps: a rate or a reason, and
+    no warning (pytest makes errors of them)."""
+    generator = np.random.default_rng(0)
+    for place in range(240):
+        n = int(generator.integers(2, 60))
+        steps = np.cumsum(generator.integers(1, 10 ** int(generator.integers(1, 6)), n))
+        elapsed = np.linspace(0, 1, n)
+        norm = (
+            lambda: np.exp(generator.uniform(-690, 690, n)),
+            lambda: np.exp(690 - generator.uniform(0, 1400) * elapsed),
+            lambda: generator.integers(1, 3, n).astype(float),
+            lambda: np.where(elapsed > generator.random(), 1e-300, 1e300),
+            lambda: 1 + 1e-12 * generator.normal(size=n),
+            lambda: np.exp(10 * generator.normal(size=n).cumsum()),
+            lambda: 5 + 1e-6 * np.exp(-1e3 * elapsed),
+            lambda: np.where(generator.random(n) < 0.3, np.nan, np.exp(-elapsed)),
+        )[place % 8]()
+        run = Run("r", None, steps, {"squared_norm": np.clip(norm, 0, 1e308)})
+        window = Window(int(steps[0]), int(steps[-1]), "whole run")
+        rate = contraction_rate(run, window, int(generator.choice(steps)))
+        assert isinstance(rate, Missing) or np.isfinite(rate.value)
+
+
 def test_few_evaluations_bound_the_rate_from_below() -> None:
     own = contraction_rate(
         Run("r", None, STEPS[:11], {"squared_norm": 50 + 950 * np.exp(-2e-3 * STEPS[:11])}), WHOLE
