@@ -1,31 +1,34 @@
-"""Nonlinear least squares on lmfit, with named outcomes instead of silent numbers."""
+"""Nonlinear least squares on scipy, with named outcomes instead of silent numbers."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nht_theory.conventions import CONFIDENCE
-from nht_theory.estimators.results import Interval, Missing, Unavailable
-from nht_theory.inference.information import aicc_least_squares
+from nht_theory.estimators.results import Missing, Unavailable
 from nht_theory.runs.run import Series
 
 TOLERANCE = 1e-14
 """Relative change of the sum of squares and of the parameters at which the search stops."""
+AT_BOUND_TOLERANCE = 1e-10
+"""The same where an estimate may sit at a bound, which the search only creeps up to."""
 BOUND_SHARE = 1e-6
 """A parameter closer to its bound than this share of its magnitude sits at it."""
 LARGEST_CONDITION = 1e9
 """Condition number of the scaled Jacobian above which parameters cannot be told apart."""
+LARGEST_SEARCH = 200
+"""Evaluations of the model (differences not counted) after which the search has failed."""
 DIFFERENCE = 6e-6
 """Relative step of central differences, the cube root of the rounding error."""
 
 Model = Callable[..., Series]
-"""Called as model(x, **parameters), shape [n] to shape [n]."""
+"""Called as model(x, *parameters), shape [n] to shape [n]."""
+Gradient = Callable[..., Series]
+"""Called like the model; d model / d parameter, shape [n, k]."""
 
 
 @dataclass(frozen=True)
@@ -44,71 +47,39 @@ class NonlinearFit:
     Attributes:
         values: parameter -> estimate.
         standard_errors: parameter -> error under independent residuals.
-        robust_errors: parameter -> error under autocorrelated residuals (Newey-West).
+        jacobian: d model / d parameter at the estimate, in the order of the parameters, [n, k].
         residuals: data minus model, shape [n].
         sum_of_squares: of the residuals.
         r_squared: 1 - sum_of_squares / total about the mean.
-        aicc: Akaike's criterion for small samples, the error variance counted as a parameter;
-            infinite where n is too small for it.
         n: observations.
     """
 
     values: Mapping[str, float]
     standard_errors: Mapping[str, float]
-    robust_errors: Mapping[str, float]
+    jacobian: Series
     residuals: Series
     sum_of_squares: float
     r_squared: float
-    aicc: float
     n: int
-    _minimizer: Any
-    _result: Any
-
-    def profile_interval(self, name: str, coverage: float = CONFIDENCE) -> Interval | None:
-        """Interval of a parameter from the profile of the sum of squares (lmfit conf_interval).
-
-        It is stretched about the estimate by the ratio of the robust to the ordinary error
-        where that exceeds one, because the profile itself assumes independent residuals.
-
-        Returns:
-            None where the profile does not cross the level on both sides, or the fit is exact.
-        """
-        import lmfit
-
-        if self.standard_errors[name] == 0:
-            return None
-
-        try:
-            with warnings.catch_warnings():  # a profile that stays flat is the None returned here
-                warnings.simplefilter("ignore", UserWarning)
-                ends = lmfit.conf_interval(
-                    self._minimizer, self._result, p_names=[name], sigmas=[coverage], maxiter=200
-                )[name]
-        except (lmfit.MinimizerException, ValueError, KeyError):
-            return None
-        low, high = float(ends[0][1]), float(ends[-1][1])
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            return None
-        ratio = max(1.0, self.robust_errors[name] / self.standard_errors[name])
-        value = self.values[name]
-        return Interval(
-            value - ratio * (value - low),
-            value + ratio * (high - value),
-            coverage,
-            "profile of the sum of squares"
-            + (f", stretched by {ratio:.2f} for autocorrelation" if ratio > 1 else ""),
-        )
 
 
 def fit_nonlinear(
-    model: Model, x: Series, y: Series, starts: Mapping[str, Start]
+    model: Model,
+    x: Series,
+    y: Series,
+    starts: Mapping[str, Start],
+    gradient: Gradient | None = None,
+    *,
+    at_bounds: bool = False,
 ) -> NonlinearFit | Missing:
-    """Least squares of ``y`` on ``model(x, **parameters)`` by Levenberg-Marquardt.
+    """Least squares of ``y`` on ``model(x, *parameters)`` by a trust region.
 
     Args:
         model: vectorised over x.
         x, y: shape [n], finite.
         starts: for each parameter of the model, in its order.
+        gradient: of the model in its parameters; differences where there is none.
+        at_bounds: whether an estimate at a bound counts as one.
 
     Returns:
         The fit, or Missing: TOO_FEW_POINTS (n not above the number of parameters), FLAT,
@@ -124,70 +95,42 @@ def fit_nonlinear(
     unfit = _unfit(x, y, len(starts))
     if unfit is not None:
         return unfit
-    minimizer, result = _search(model, x, y, starts)
-    values = {name: float(result.params[name].value) for name in starts}
-    failed = _failed(result, values, starts)
+    with np.errstate(all="ignore"):
+        first = model(x, *[start.value for start in starts.values()])
+    if not np.isfinite(first).all():
+        return Missing(Unavailable.NOT_CONVERGED, "the model is not finite where the search starts")
+    tolerance = AT_BOUND_TOLERANCE if at_bounds else TOLERANCE
+    try:
+        result = _search(model, x, y, starts, gradient, tolerance)
+    except (ValueError, np.linalg.LinAlgError) as error:  # a gradient that is not finite
+        return Missing(Unavailable.NOT_CONVERGED, str(error))
+    values = dict(zip(starts, result.x.tolist(), strict=True))
+    failed = _failed(result, values, {} if at_bounds else starts)
     if failed is not None:
         return failed
-    residuals = -np.asarray(result.residual)
-    jacobian = _jacobian(model, x, values)
-    scale = np.linalg.norm(jacobian, axis=0)
-    if not (scale > 0).all() or np.linalg.cond(jacobian / scale) > LARGEST_CONDITION:
+    residuals = -np.asarray(result.fun)
+    with np.errstate(all="ignore"):
+        jacobian = _jacobian(model, x, values) if gradient is None else gradient(x, *result.x)
+        scale = np.linalg.norm(jacobian, axis=0)
+    if (
+        not ((scale > 0) & np.isfinite(scale)).all()
+        or np.linalg.cond(jacobian / scale) > LARGEST_CONDITION
+    ):
         return Missing(Unavailable.NOT_CONVERGED, "the parameters cannot be told apart")
     squares = float(residuals @ residuals)
     scaled = jacobian / scale
-    independent = np.linalg.inv(scaled.T @ scaled) * squares / (x.size - len(starts))
-    errors, robust = (
-        (np.sqrt(np.maximum(np.diag(covariance), 0.0)) / scale).tolist()
-        for covariance in (independent, newey_west_covariance(scaled, residuals))
-    )
+    inverse = np.linalg.pinv(scaled)
+    independent = inverse @ inverse.T * squares / (x.size - len(starts))
+    errors = (np.sqrt(np.maximum(np.diag(independent), 0.0)) / scale).tolist()
     return NonlinearFit(
         values=values,
         standard_errors=dict(zip(starts, errors, strict=True)),
-        robust_errors=dict(zip(starts, robust, strict=True)),
+        jacobian=jacobian,
         residuals=residuals,
         sum_of_squares=squares,
         r_squared=1 - squares / float(((y - y.mean()) ** 2).sum()),
-        aicc=aicc_least_squares(residuals, len(starts)),
         n=int(x.size),
-        _minimizer=minimizer,
-        _result=result,
     )
-
-
-def newey_west_lags(n: int) -> int:
-    """Lags of the Newey-West estimator: floor(4 (n/100)^(2/9)), at least one, below n.
-
-    Source: Newey and West 1994.
-
-    Example:
-        >>> newey_west_lags(10), newey_west_lags(100)
-        (2, 4)
-    """
-    return min(max(1, int(4 * (n / 100) ** (2 / 9))), n - 1)
-
-
-def newey_west_covariance(jacobian: Series, residuals: Series) -> Series:
-    """Covariance of least-squares coefficients under autocorrelated residuals.
-
-    Args:
-        jacobian: d model / d parameter, shape [n, k], n > k.
-        residuals: shape [n].
-
-    Returns:
-        shape [k, k], with the n/(n - k) correction for few points.
-
-    Source: Newey and West 1987.
-    """
-    n, k = jacobian.shape
-    scores = jacobian * residuals[:, None]
-    meat = scores.T @ scores
-    lags = newey_west_lags(n)
-    for lag in range(1, lags + 1):
-        cross = scores[lag:].T @ scores[:-lag]
-        meat = meat + (1 - lag / (lags + 1)) * (cross + cross.T)
-    bread = np.linalg.pinv(jacobian.T @ jacobian)
-    return np.asarray(bread @ meat @ bread * n / (n - k))
 
 
 def _unfit(x: Series, y: Series, parameters: int) -> Missing | None:
@@ -205,7 +148,7 @@ def _failed(
     result: Any, values: Mapping[str, float], starts: Mapping[str, Start]
 ) -> Missing | None:
     """Why the search's end is no estimate, or None."""
-    if not result.success or not np.isfinite(result.residual).all():
+    if not result.success or not np.isfinite(result.fun).all():
         return Missing(Unavailable.NOT_CONVERGED, str(result.message))
     for name, start in starts.items():
         for bound in (start.low, start.high):
@@ -216,28 +159,37 @@ def _failed(
     return None
 
 
-def _search(model: Model, x: Series, y: Series, starts: Mapping[str, Start]) -> tuple[Any, Any]:
-    """lmfit's least squares with central differences, which keep twice the digits."""
-    import lmfit
+def _search(
+    model: Model,
+    x: Series,
+    y: Series,
+    starts: Mapping[str, Start],
+    gradient: Gradient | None,
+    tolerance: float,
+) -> Any:
+    """Trust-region least squares; without a gradient central differences, which keep twice the
+    digits of one-sided ones."""
+    from scipy import optimize
 
-    parameters = lmfit.Parameters()
-    for name, start in starts.items():
-        parameters.add(name, value=start.value, min=start.low, max=start.high)
+    def residual(values: Series) -> Series:
+        return model(x, *values) - y
 
-    def residual(current: Any) -> Series:
-        return model(x, **current.valuesdict()) - y
+    def derivative(values: Series) -> Series:
+        assert gradient is not None
+        return gradient(x, *values)
 
-    minimizer = lmfit.Minimizer(residual, parameters, nan_policy="propagate")
     with np.errstate(all="ignore"):
-        result = minimizer.least_squares(
-            jac="3-point",
+        return optimize.least_squares(
+            residual,
+            [start.value for start in starts.values()],
+            jac="3-point" if gradient is None else derivative,
+            bounds=([s.low for s in starts.values()], [s.high for s in starts.values()]),
             x_scale="jac",
-            ftol=TOLERANCE,
-            xtol=TOLERANCE,
-            gtol=TOLERANCE,
-            max_nfev=2000 * (len(starts) + 1),
+            ftol=tolerance,
+            xtol=tolerance,
+            gtol=tolerance,
+            max_nfev=LARGEST_SEARCH,
         )
-    return minimizer, result
 
 
 def _jacobian(model: Model, x: Series, values: Mapping[str, float]) -> Series:
@@ -245,7 +197,7 @@ def _jacobian(model: Model, x: Series, values: Mapping[str, float]) -> Series:
     columns = []
     for name, value in values.items():
         step = DIFFERENCE * max(abs(value), 1e-12)
-        up = model(x, **{**values, name: value + step})
-        down = model(x, **{**values, name: value - step})
+        up = model(x, *{**values, name: value + step}.values())
+        down = model(x, *{**values, name: value - step}.values())
         columns.append((up - down) / (2 * step))
     return np.column_stack(columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nht_theory.estimators import norms
-from nht_theory.estimators.contraction import decay_to_floor
+from nht_theory.estimators.floored_decay import decay_to_floor
 from nht_theory.estimators.results import (
     Estimate,
     Missing,
@@ -80,7 +80,7 @@ def norm_hierarchy(run: Run, own: RunEstimate) -> NormHierarchy:
         structured={
             "at generalisation": own.squared_norm_generalization,
             "final plateau": _never(own) if end is None else norms.plateau(run),
-            "fitted floor": _fitted_floor(run, start),
+            "fitted floor": _fitted_floor(run, start, end),
         },
     )
 
@@ -124,20 +124,22 @@ def _between(run: Run, start: int | None, end: int | None) -> Estimate | Missing
     )
 
 
-def _fitted_floor(run: Run, start: int | None) -> Estimate | Missing:
-    """Floor of the exponential fitted to all of V from memorisation on."""
+def _fitted_floor(run: Run, start: int | None, end: int | None) -> Estimate | Missing:
+    """Floor that V tends to after the switch, fitted to all of V from memorisation on."""
     if not run.has(columns.SQUARED_NORM):
         return Missing(Unavailable.NO_COLUMN, columns.SQUARED_NORM)
     if start is None:
         return Missing(Unavailable.NEVER_REACHED, "memorisation")
     keep = norms.usable(run.squared_norm) & (run.steps >= start)
     fit = decay_to_floor(
-        run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]), profile=False
+        run.steps[keep].astype(np.float64), np.log(run.squared_norm[keep]), switch=end
     )
     if isinstance(fit, Missing):
         return fit
+    if not (fit.told and fit.later_floor > 0):
+        return Missing(Unavailable.AT_BOUND, "no floor can be told from the fall of V")
     return Estimate(
-        fit.floor,
+        fit.later_floor,
         norms.UNIT,
         f"floor of an exponential fitted from step {start} on, R^2 {fit.r_squared:.4f}",
         int(keep.sum()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nht_theory.estimators.crossing_time import crossing_time
 from nht_theory.estimators.results import Crossing, Estimate, Interval, Missing, Unavailable
 from nht_theory.estimators.rise_and_fall import rise_and_fall
 from nht_theory.runs import columns
@@ -21,12 +22,12 @@ def usable(squared_norm: Series) -> np.ndarray:
 def squared_norm_at(run: Run, event: Crossing | None) -> Estimate | Missing:
     """V when a metric crossed its threshold, with the interval that the evaluation grid leaves.
 
-    ln V is interpolated between the two evaluations around the crossing, at the place where the
-    metric, interpolated linearly, passes its threshold: V at the first evaluation after the
-    event moves with the grid, by a third between grids of 10 and 500 steps on the same run. The
-    interval holds both evaluations, within which V lies whenever it is monotone between them.
+    The time of the crossing is :func:`crossing_time`'s (accuracy in log-odds) and ln V is linear
+    between the evaluations around it: V at the first evaluation after the event moves with the
+    grid, by a third between grids of 10 and 500 steps on the same run. The interval holds both
+    evaluations, within which V lies whenever it is monotone between them.
 
-    Source: THEORY.md section 8; derived here.
+    Source: THEORY.md section 8 and "Corrections after the first version".
 
     Example:
         >>> run = Run("r", None, np.array([0, 100]), {"train_accuracy": np.array([0.0, 1.0]),
@@ -43,32 +44,50 @@ def squared_norm_at(run: Run, event: Crossing | None) -> Estimate | Missing:
         return Missing(
             Unavailable.NEVER_REACHED, f"{event.column} >= {event.threshold} by {run.steps[-1]}"
         )
-    keep = usable(run.squared_norm) & np.isfinite(run.column(event.column))
-    steps, metric = run.steps[keep], run.column(event.column)[keep]
-    squared_norm = run.squared_norm[keep]
-    after = np.searchsorted(steps, event.step)
-    if after == len(steps) or steps[after] != event.step:
-        return Missing(Unavailable.NOT_FINITE, f"V at step {event.step}")
-    if after == 0 or steps[after - 1] != event.earlier_step:
-        value = float(squared_norm[after])
-        return Estimate(value, UNIT, f"V at step {event.step}; no V before the event", 1)
-    before = after - 1
-    share = (event.threshold - metric[before]) / (metric[after] - metric[before])
-    ends = squared_norm[[before, after]]
-    value = float(ends[0] * (ends[1] / ends[0]) ** share)
+    keep = usable(run.squared_norm)
+    steps, squared_norm = run.steps[keep], run.squared_norm[keep]
+    after = int(np.searchsorted(steps, event.step))
+    if after == len(steps):
+        return Missing(Unavailable.NOT_FINITE, f"V at or after step {event.step}")
+    before = int(np.searchsorted(steps, event.earlier_step, side="right")) - 1
+    value = squared_norm_at_time(run, crossing_time(run, event))
+    if before < 0 or value is None:
+        nearest = float(squared_norm[after])
+        return Estimate(nearest, UNIT, f"V at step {steps[after]}; no V before the event", 1)
+    ends = squared_norm[before : after + 1]
     return Estimate(
         value=value,
         unit=UNIT,
-        method=f"ln V interpolated where {event.column} passes {event.threshold} between steps "
-        f"{event.earlier_step} and {event.step}",
-        n=2,
+        method=f"ln V interpolated where the log-odds of {event.column} pass {event.threshold} "
+        f"between steps {event.earlier_step} and {event.step}",
+        n=len(ends),
         interval=Interval(
             float(ends.min()),
             float(ends.max()),
             1.0,
-            "the two evaluations around the event (V monotone between them)",
+            "the evaluations around the event (V monotone between them)",
         ),
     )
+
+
+def squared_norm_at_time(run: Run, time: float | None) -> float | None:
+    """V at a time between evaluations, ln V linear in the step between the two around it.
+
+    Returns:
+        None where V or the time is unknown; before the first and after the last evaluation of V
+        the nearest one.
+
+    Example:
+        >>> run = Run("r", None, np.array([0, 100]), {"squared_norm": np.array([100.0, 1.0])})
+        >>> round(squared_norm_at_time(run, 50.0), 9)
+        10.0
+    """
+    if time is None or not run.has(columns.SQUARED_NORM):
+        return None
+    keep = usable(run.squared_norm)
+    if not keep.any():
+        return None
+    return float(np.exp(np.interp(time, run.steps[keep], np.log(run.squared_norm[keep]))))
 
 
 def peak(run: Run, since: int = 0) -> Estimate | Missing:

@@ -68,9 +68,12 @@ class RunEstimate:
         memorization, generalization: the two crossings (None where the metric is not logged).
         collapse_step: first evaluation from which a run that had memorised stays far below it to
             its end; an unseen generalisation is censored just before.
-        contraction_rate: gamma_V per step between the two, or over the descent after the peak.
-        efficiency: c = gamma_V / (2 eta lambda), dimensionless, of the slope of ln V over the whole
-            window (as in the law's delay and in the verdict on the prefactor), floor or not.
+        contraction_rate: gamma_V per step: the rate at which the excess of V over its floor falls,
+            from memorisation on, switch or not (from the peak of V where the run never memorises).
+            Without an interval it is that of V itself, a lower bound: no floor could be told.
+        efficiency: c = gamma_V / (2 eta lambda), dimensionless: ``contraction_rate`` over the
+            pure-decay rate of the same window, and nothing else. The verdict on the prefactor
+            uses it where it has an interval.
         squared_norm_memorization: V at memorisation, with the interval that the grid leaves.
         squared_norm_generalization: V_star, V at generalisation.
         squared_norm_peak, squared_norm_final: over the run.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.estimators import norms
-from nht_theory.estimators.contraction import Window, contraction_rate, rate_window
+from nht_theory.estimators.contraction import contraction_rate, descent_window
 from nht_theory.estimators.efficiency import efficiency
 from nht_theory.estimators.regime import regime
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
@@ -23,23 +23,17 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many parts are done, and how many there are."""
 
 
-def estimate_run(
-    run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS, *, floor: bool = True
-) -> RunEstimate:
+def estimate_run(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> RunEstimate:
     """Transition times, norms, contraction rate, efficiency and regime of one run.
 
-    With ``floor`` an exponential towards a floor competes for the contraction rate, which takes
-    a tenth of a second a run. What cannot be estimated is a :class:`Missing` with its reason,
-    never an exception.
+    What cannot be estimated is a :class:`Missing` with its reason, never an exception.
     """
     memorized, generalized = memorization(run, thresholds), generalization(run, thresholds)
     collapse = collapse_step(run, memorized)
     generalized = censored_at_collapse(generalized, collapse, run)
-    window = rate_window(run, memorized, generalized)
-    mean_rate = (
-        window if isinstance(window, Missing) else contraction_rate(run, window, floor=False)
-    )
-    rate = contraction_rate(run, window) if floor and isinstance(window, Window) else mean_rate
+    window = descent_window(run, memorized, collapse)
+    switch = None if generalized is None else generalized.step
+    rate = window if isinstance(window, Missing) else contraction_rate(run, window, switch)
     return RunEstimate(
         run=run.name,
         thresholds=thresholds,
@@ -47,7 +41,7 @@ def estimate_run(
         generalization=generalized,
         collapse_step=collapse,
         contraction_rate=rate,
-        efficiency=efficiency(run, window, mean_rate),
+        efficiency=efficiency(run, window, rate),
         squared_norm_memorization=norms.squared_norm_at(run, memorized),
         squared_norm_generalization=norms.squared_norm_at(run, generalized),
         squared_norm_peak=norms.peak(run),
@@ -60,13 +54,11 @@ def estimate_study(
     study: Study,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     progress: Progress | None = None,
-    *,
-    floor: bool = True,
 ) -> StudyEstimates:
     """:func:`estimate_run` of every distinct run, in the study's order."""
     estimates = []
     for done, run in enumerate(study.runs):
         if progress is not None:
             progress("estimating", done, len(study.runs))
-        estimates.append(estimate_run(run, thresholds, floor=floor))
+        estimates.append(estimate_run(run, thresholds))
     return StudyEstimates(study, tuple(estimates), thresholds)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nht_theory.forecasting.calibration import Observation, squared_norm_at
+from nht_theory.estimators.norms import squared_norm_at_time
+from nht_theory.forecasting.calibration import Observation
 from nht_theory.forecasting.shrunken_regression import Array
 
 Fit = Callable[[Sequence[Observation], tuple[str, ...], Observation], float | None]
@@ -72,7 +73,7 @@ def _companion(
     """ln(V_mem/V_post)/gamma of arXiv 2603.13331: V_mem at the evaluation that saw the run
     memorise, V_post the norm at the end of earlier runs, gamma the published rate."""
     settings, seen = target.settings, target.memorization_step
-    above = None if seen is None else squared_norm_at(target.run, float(seen))
+    above = None if seen is None else squared_norm_at_time(target.run, float(seen))
     if above is None or not {_RATE, _DECAY} <= set(settings):
         return None
     final = np.log([one.run.squared_norm[-1] for one in earlier])

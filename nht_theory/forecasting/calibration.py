@@ -10,11 +10,11 @@ import numpy as np
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, DecayForm, ScheduleKind, Thresholds
 from nht_theory.estimators.contraction import Window
+from nht_theory.estimators.crossing_time import crossing_time
 from nht_theory.estimators.efficiency import decay_form_of, pure_decay_rate
-from nht_theory.estimators.norms import usable
+from nht_theory.estimators.norms import squared_norm_at_time
 from nht_theory.estimators.results import Crossing
 from nht_theory.estimators.transitions import collapse_step, generalization, memorization
-from nht_theory.forecasting.crossing_time import crossing_time
 from nht_theory.runs import columns
 from nht_theory.runs.run import Hyperparameters, Run
 
@@ -194,22 +194,12 @@ def observe(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Observatio
         generalization=generalized,
         memorization_time=start,
         generalization_time=end,
-        squared_norm_memorization=squared_norm_at(run, start),
-        squared_norm_generalization=squared_norm_at(run, end),
+        squared_norm_memorization=squared_norm_at_time(run, start),
+        squared_norm_generalization=squared_norm_at_time(run, end),
         decay_rate=rate if isinstance(rate, float) else None,
         configuration=run.hyperparameters.configuration(),
         schedule=run.hyperparameters.schedule or ScheduleKind.CONSTANT.value,
     )
-
-
-def squared_norm_at(run: Run, time: float | None) -> float | None:
-    """V at a time between evaluations, ln V interpolated; None where V or the time is unknown."""
-    if time is None or not run.has(columns.SQUARED_NORM):
-        return None
-    keep = usable(run.squared_norm)
-    if not keep.any():
-        return None
-    return float(np.exp(np.interp(time, run.steps[keep], np.log(run.squared_norm[keep]))))
 
 
 def observe_all(

@@ -88,7 +88,7 @@ def advise_decay(
     target = planned(replace(chosen, weight_decay=stronger, seed=None))
     known = tuple(comparable([*weaker, *others], target))
     earlier = earlier_runs(known, target.stated)
-    estimated = [(one.run, estimate_run(one.run, thresholds, floor=False)) for one in weaker]
+    estimated = [(one.run, estimate_run(one.run, thresholds)) for one in weaker]
     score = separation(estimated)
     falling = _falling(estimated)
     told = [one for one in weaker if one.generalization is not None]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nht_theory.estimators.crossing_time import log_odds
 from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.crossing_time import log_odds
 from nht_theory.forecasting.shrunken_regression import Array
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run

@@ -71,7 +71,6 @@ class Unavailable(StrEnum):
     NOT_CONVERGED = "the fit did not converge"
     NOT_FINITE = "too few finite, positive values"
     NO_DECAY_RATE = "no pure-decay rate to compare with"
-    NOT_PREFERRED = "a simpler model is better by AICc"
     ONE_SIDED = "only one side of the comparison was seen"
     NO_PEAK = "the norm does not rise and then fall"
 

@@ -65,7 +65,7 @@ def delays_by_group(study: StudyEstimates) -> dict[str, Delays]:
     for name in names:
         runs = tuple(group_run(run, name) for run in study.study.runs if name in _groups(run))
         part = Study(study.study.source, runs, runs)
-        rows = delays(estimate_study(part, study.thresholds, floor=False))
+        rows = delays(estimate_study(part, study.thresholds))
         if rows is not None:
             found[name] = rows
     return found

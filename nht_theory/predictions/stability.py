@@ -57,7 +57,7 @@ def verdicts_at_other_thresholds(
         if progress is not None:
             label = f"{thresholds.heldout_accuracy:g}, k = {thresholds.persistence}"
             progress(f"repeating at {label}", done, len(others))
-        estimates = estimate_study(study, thresholds, floor=False)
+        estimates = estimate_study(study, thresholds)
         standing = [verdict for verdict in verdicts if verdict.prediction in fixed]
         for verdict in family_wise([*judge_each(uses, estimates), *standing]):
             if verdict.prediction not in fixed:

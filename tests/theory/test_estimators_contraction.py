@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from nht_theory.estimators import norms
 from nht_theory.estimators.contraction import (
     Window,
     contraction_rate,
-    log_linear_slope,
     rate_window,
     signed_rate,
 )
@@ -47,7 +45,7 @@ WHOLE = Window(0, 10**9, "whole run")
 @given(st.floats(1e-7, 1e-2), st.floats(1e-3, 1e6))
 def test_pure_decay_gives_its_rate_exactly(gamma: float, start: float) -> None:
     run = run_of(start * np.exp(-gamma * np.arange(12) * 100))
-    rate = contraction_rate(run, WHOLE, floor=False)
+    rate = contraction_rate(run, WHOLE)
     assert isinstance(rate, Estimate)
     assert rate.value == pytest.approx(gamma, rel=1e-6)
     assert rate.unit == "per step of V"
@@ -64,20 +62,6 @@ def test_decoupled_decay_alone_is_efficiency_one() -> None:
     assert isinstance(c, Estimate)
     assert c.value == pytest.approx(1.0, rel=5e-4)  # to first order in eta lambda
     assert c.unit == "1"
-
-
-def test_newey_west_errors_agree_with_statsmodels() -> None:
-    generator = np.random.default_rng(0)
-    steps = np.arange(30.0) * 200
-    log_norm = 9 - 1e-3 * steps + np.cumsum(generator.normal(0, 0.02, steps.size))
-    slope, error, r_squared = log_linear_slope(steps, log_norm)
-    lags = max(1, int(4 * (steps.size / 100) ** (2 / 9)))
-    theirs = sm.OLS(log_norm, sm.add_constant(steps)).fit(
-        cov_type="HAC", cov_kwds={"maxlags": lags, "use_correction": True}
-    )
-    assert slope == pytest.approx(theirs.params[1], rel=1e-9)
-    assert error == pytest.approx(theirs.bse[1], rel=1e-9)
-    assert r_squared == pytest.approx(theirs.rsquared, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +117,9 @@ def test_no_floor_is_found_where_there_is_none() -> None:
     noise = np.exp(np.random.default_rng(3).normal(0, 0.02, steps.size))
     rate = contraction_rate(run_of(4000 * np.exp(-1e-3 * steps) * noise, steps), WHOLE)
     assert isinstance(rate, Estimate)
-    assert rate.method.startswith("least squares")
+    assert rate.interval is not None
+    assert 1e-3 in rate.interval
+    assert rate.value == pytest.approx(1e-3, rel=0.05)
 
 
 def test_growing_norm_keeps_its_sign_for_the_tests_that_need_it() -> None:
@@ -208,22 +194,24 @@ def test_a_logged_schedule_is_used() -> None:
 @settings(deadline=None)
 @given(st.integers(5, 200), st.floats(1e-4, 5e-3))
 def test_interpolated_norm_brackets_the_truth_on_any_grid(grid: int, gamma: float) -> None:
-    """V decays from 1; the accuracy is linear in the step and passes 0.5 at step 333."""
+    """V decays from 1; the accuracy is a logistic curve that passes 0.5 at step 333."""
     steps = np.arange(0, 1000, grid)
-    run = run_of(np.exp(-gamma * steps), steps, train_accuracy=np.clip(steps / 666, 0, 1))
+    accuracy = 1 / (1 + np.exp(-(steps - 333) / 100))
+    run = run_of(np.exp(-gamma * steps), steps, train_accuracy=accuracy)
     event = Crossing(
         "train_accuracy",
         0.5,
         1,
-        int(steps[steps / 666 >= 0.5][0]),
-        int(steps[steps / 666 < 0.5][-1]),
+        int(steps[accuracy >= 0.5][0]),
+        int(steps[accuracy < 0.5][-1]),
     )
     value = norms.squared_norm_at(run, event)
     assert isinstance(value, Estimate)
     assert value.interval is not None
     truth = np.exp(-gamma * 333)
     assert value.interval.low * (1 - 1e-9) <= truth <= value.interval.high * (1 + 1e-9)
-    assert value.value == pytest.approx(truth, rel=1e-9)
+    # The softened odds bend by less than a twentieth of a step here.
+    assert value.value == pytest.approx(truth, rel=max(1e-9, 0.5 * gamma))
 
 
 def test_regime_labels() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from nht_theory.conventions import DecayForm, VerdictKind
-from nht_theory.estimators.contraction import Window, contraction_rate, decay_to_floor
+from nht_theory.estimators.contraction import Window, contraction_rate
 from nht_theory.estimators.efficiency import efficiency
+from nht_theory.estimators.floored_decay import decay_to_floor
 from nht_theory.estimators.results import Estimate, Missing, Unavailable
 from nht_theory.estimators.summary import estimate_run
 from nht_theory.formulas.solvable.logistic_bias import LogisticBias
@@ -50,7 +51,7 @@ def test_null_space_ridge_decays_at_efficiency_one_and_switches_on_time() -> Non
             decay_form=DecayForm.DECOUPLED,
         ),
     )
-    own = estimate_run(run, floor=False)
+    own = estimate_run(run)
     assert own.generalization is not None
     assert own.generalization.step is not None
     truth = model.simulate(heldout_error=error, most=2000)

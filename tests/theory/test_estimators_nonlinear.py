@@ -1,4 +1,4 @@
-"""Our path through lmfit against the certified digits of NIST's Statistical Reference Datasets."""
+"""Our nonlinear least squares against the certified digits of NIST's reference data sets."""
 
 from __future__ import annotations
 
@@ -130,17 +130,3 @@ def test_parameters_that_cannot_be_told_apart_are_named() -> None:
     )
     assert isinstance(fit, Missing)
     assert fit.reason is Unavailable.NOT_CONVERGED
-
-
-def test_profile_interval_of_a_linear_model_is_students() -> None:
-    """For a model linear in its parameters the profile is exactly Student's interval."""
-    from scipy import stats
-
-    y = 2 + 3 * X + np.random.default_rng(1).normal(0, 0.1, 8)
-    fit = fit_nonlinear(line, X, y, {"a": Start(0.0), "b": Start(1.0)})
-    assert isinstance(fit, NonlinearFit)
-    interval = fit.profile_interval("b")
-    assert interval is not None
-    stretch = max(1.0, fit.robust_errors["b"] / fit.standard_errors["b"])
-    half = stats.t.ppf(0.975, 6) * fit.standard_errors["b"] * stretch
-    assert interval.high - interval.low == pytest.approx(2 * half, rel=1e-3)

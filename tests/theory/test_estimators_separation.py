@@ -38,7 +38,7 @@ def run_with(name: str, reliance: np.ndarray, squared_norm: np.ndarray) -> Run:
 
 
 def separated(runs: list[Run]) -> Separation:
-    return separation([(run, estimate_run(run, floor=False)) for run in runs])
+    return separation([(run, estimate_run(run)) for run in runs])
 
 
 PHI = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])

@@ -129,7 +129,7 @@ def test_a_run_that_loses_what_it_memorised_waits_no_longer() -> None:
 
     def estimated(train: list[float], heldout: list[float]) -> RunEstimate:
         values = {"train_accuracy": np.array(train), "heldout_accuracy": np.array(heldout)}
-        return estimate_run(Run("r", Path("r"), steps, values), floor=False)
+        return estimate_run(Run("r", Path("r"), steps, values))
 
     never = [0.0] * 7
     lost = estimated([0, 1, 1, 0.2, 0.9, 0.1, 0.1], never)

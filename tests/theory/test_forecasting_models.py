@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nht_theory.conventions import DecayForm, Regime
+from nht_theory.estimators.crossing_time import crossing_time
 from nht_theory.estimators.results import Crossing
 from nht_theory.forecasting.calibration import Observation, observe, observe_all
 from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge
-from nht_theory.forecasting.crossing_time import crossing_time
 from nht_theory.forecasting.decay_advice import Expectation, advise_decay, score_decay_advice
 from nht_theory.forecasting.earlier_runs import earlier_runs
 from nht_theory.forecasting.early_stop import cure_share, stop_advice

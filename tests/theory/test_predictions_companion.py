@@ -34,7 +34,7 @@ def test_transition_steps_equal_the_stored_ones_for_every_log(companion: Validat
     logged = [record for record in companion.study.records if len(record)]
     assert len(logged) == 249
     for record in logged:
-        own = estimate_run(record, floor=False)
+        own = estimate_run(record)
         assert record.recorded is not None
         assert own.memorization_step == record.recorded.memorization_step, record.name
         assert own.generalization_step == record.recorded.generalization_step, record.name

@@ -63,7 +63,7 @@ def run(  # the knobs of a constructed run
 
 def study(runs: Iterable[Run]) -> StudyEstimates:
     chosen = tuple(runs)
-    return estimate_study(Study(Path("constructed"), chosen, chosen), floor=False)
+    return estimate_study(Study(Path("constructed"), chosen, chosen))
 
 
 COUNTS_NO_RUNS = ("emergence_decay", "emergence_sharpness", "failure_prediction")

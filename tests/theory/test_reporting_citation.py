@@ -79,7 +79,7 @@ def study() -> Study:
 @pytest.fixture(scope="module")
 def validation(study: Study) -> Validation:
     """Four of the claims: enough to print, and fast."""
-    estimates = estimate_study(study, floor=False)
+    estimates = estimate_study(study)
     judged = [prediction(name).judge(estimates) for name in ("law", "P1", "P6", "P4")]
     return Validation(study, estimates.estimates, family_wise(judged), estimates.thresholds)
 

@@ -105,7 +105,7 @@ def simulated_study(truth: Law, seed: int) -> StudyEstimates:
             )
             runs.append(simulated_run(settings, delay, start, star, generator))
     study = Study(Path("simulated"), tuple(runs), tuple(runs))
-    return estimate_study(study, floor=False)
+    return estimate_study(study)
 
 
 def simulated_run(

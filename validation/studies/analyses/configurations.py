@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from nht_theory.estimators.contraction import rate_window, signed_rate
-from nht_theory.estimators.efficiency import efficiency
-from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyEstimates
-from nht_theory.predictions import clean_separation, selection
+from nht_theory.estimators.results import Estimate, RunEstimate, StudyEstimates
+from nht_theory.predictions import clean_separation, prefactor, selection
 from nht_theory.runs.run import Run
 from validation.studies.markdown import number
 from validation.studies.results import Table
@@ -56,7 +54,7 @@ def by_configuration(estimates: StudyEstimates) -> list[Table]:
                 mean(one.squared_norm_memorization for one in own),
                 mean(one.squared_norm_generalization for one in own),
                 mean(one.squared_norm_final for one in own),
-                spread_of_estimates(achieved(run, one) for run, one in pairs),
+                spread_of_estimates(prefactor.signed_efficiency(run, one) for run, one in pairs),
                 counted(one.regime.value for one in own),
             ]
         )
@@ -67,16 +65,9 @@ def by_configuration(estimates: StudyEstimates) -> list[Table]:
     note = (
         "Means over seeds, with the standard deviation between them; T_gen over the runs that "
         "switched within the budget. c = gamma_V over the optimiser's pure-decay rate, gamma_V "
-        "minus the slope of ln V from T_mem to T_gen, or over the descent after the peak."
+        "that of the excess of V over its floor from T_mem on (from the peak of V without one)."
     )
     return [Table("Runs by configuration", header, rows, note)]
-
-
-def achieved(run: Run, own: RunEstimate) -> Estimate | Missing:
-    """c of a run, of either sign, as the verdict on the prefactor takes it."""
-    window = rate_window(run, own.memorization, own.generalization)
-    rate = window if isinstance(window, Missing) else signed_rate(run, window)
-    return efficiency(run, window, rate)
 
 
 def separation_table(estimates: StudyEstimates) -> list[Table]:

@@ -73,7 +73,7 @@ def separations(estimates: StudyEstimates) -> list[Table]:
         "S: Somers' D of V given reliance on the shortcut (shortcut minus clean accuracy), over "
         "the checkpoints since memorisation of the runs of a configuration."
     )
-    learnt = estimate_study(estimates.study, SHORTCUT_LEARNT, floor=False)
+    learnt = estimate_study(estimates.study, SHORTCUT_LEARNT)
     return [
         Table("Separation", header, rows, note),
         _pooled(estimates, "Separation over weight decay"),

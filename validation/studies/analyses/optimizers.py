@@ -9,8 +9,9 @@ import numpy as np
 from nht_theory.conventions import DecayForm
 from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.errors import DomainError
-from nht_theory.estimators.contraction import rate_window, signed_rate
+from nht_theory.estimators.contraction import descent_window, signed_rate
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyEstimates
+from nht_theory.predictions.prefactor import SAME
 from nht_theory.predictions.rules import PAPER_EFFICIENCY, decide
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
@@ -43,8 +44,9 @@ def rates(estimates: StudyEstimates) -> list[Table]:
         "decay", "alignment", "diffusion",
     )  # fmt: skip
     note = (
-        "gamma_V: minus the slope of ln V from memorisation to generalisation, or over the descent "
-        "after the peak, per step. Loss silent: THEORY.md section 2 (nht_theory.dynamics). "
+        "gamma_V: of the excess of V over its floor, from memorisation on (from the peak of V "
+        "without one), per step; of V itself where V grows or stands still. Loss silent: "
+        "THEORY.md section 2 (nht_theory.dynamics). "
         "c here divides by 2 eta lambda for every optimiser, as the paper does; for SGD with "
         "momentum pure decay itself is 1/(1 - mu). The last three: mean over the same steps of the "
         "measured terms of 1 - V'/V; where decay passes through the optimiser's state it counts "
@@ -58,10 +60,12 @@ TERMS = (columns.DECAY, columns.ALIGNMENT, columns.DIFFUSION)
 
 def measured_rate(run: Run, own: RunEstimate) -> tuple[float, str] | None:
     """gamma_V of either sign and the window it was read over; None where no window exists."""
-    window = rate_window(run, own.memorization, own.generalization)
+    window = descent_window(run, own.memorization, own.collapse_step)
     if isinstance(window, Missing):
         return None
-    rate = signed_rate(run, window)
+    rate = own.contraction_rate
+    if isinstance(rate, Missing):  # it grows, or stands still
+        rate = signed_rate(run, window)
     return (rate.value, window.reason) if isinstance(rate, Estimate) else None
 
 
@@ -95,7 +99,9 @@ def _efficiency(measured: Sequence[float], unit: float) -> tuple[str, str, str]:
     found = np.array(measured) / unit
     if len(found) < 2:
         return number(float(found[0])), "one run", ""
-    error = max(float(np.std(found, ddof=1)) / np.sqrt(len(found)), 1e-9)
+    error = float(np.std(found, ddof=1)) / np.sqrt(len(found))
+    if error <= SAME:
+        return number(float(found.mean())), "the runs agree to the last digit", ""
     made = decide(float(found.mean()), error, len(found) - 1, (PAPER_EFFICIENCY, np.inf))
     return (
         number(float(found.mean())),
@@ -107,7 +113,7 @@ def _efficiency(measured: Sequence[float], unit: float) -> tuple[str, str, str]:
 def _mean_term(pairs: Sequence[tuple[Run, RunEstimate]], column: str) -> float | None:
     means = []
     for run, own in pairs:
-        window = rate_window(run, own.memorization, own.generalization)
+        window = descent_window(run, own.memorization, own.collapse_step)
         if isinstance(window, Missing) or not run.has(column):
             continue
         inside = (run.steps > window.first_step) & (run.steps <= window.last_step)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from nht_theory.estimators.results import Crossing
-from nht_theory.forecasting.shrunken_regression import Array
-from nht_theory.runs.run import Run
+from nht_theory.runs.run import Run, Series
 
 SOFTNESS = 1e-3
 """Added to both sides of the odds, so that accuracies of 0 and 1 have a finite logarithm."""
 
 
-def log_odds(accuracy: Array) -> Array:
+def log_odds(accuracy: Series) -> Series:
     """ln((a + s)/(1 - a + s)) with s = :data:`SOFTNESS`; an accuracy that rises like a logistic
     curve becomes a straight line.
 
@@ -21,7 +20,7 @@ def log_odds(accuracy: Array) -> Array:
         [0.0]
     """
     bounded = np.clip(np.asarray(accuracy, dtype=np.float64), 0.0, 1.0)
-    odds: Array = np.log((bounded + SOFTNESS) / (1.0 - bounded + SOFTNESS))
+    odds: Series = np.log((bounded + SOFTNESS) / (1.0 - bounded + SOFTNESS))
     return odds
 
 
@@ -37,6 +36,11 @@ def crossing_time(run: Run, event: Crossing | None) -> float | None:
         The step; the evaluation itself when nothing was evaluated before it; None if not seen.
 
     Source: derived here.
+
+    Example:
+        >>> run = Run("r", None, np.array([0, 100]), {"train_accuracy": np.array([0.01, 0.99])})
+        >>> crossing_time(run, Crossing("train_accuracy", 0.5, 1, 100, 0))
+        50.0
     """
     if event is None or event.step is None:
         return None
@@ -45,5 +49,7 @@ def crossing_time(run: Run, event: Crossing | None) -> float | None:
     if run.steps[before] != event.earlier_step:
         return float(event.step)
     below, level, above = log_odds(np.array([series[before], event.threshold, series[after]]))
-    share = (level - below) / (above - below)
-    return float(event.earlier_step + (event.step - event.earlier_step) * min(max(share, 0.0), 1.0))
+    if not above > below:
+        return float(event.step)
+    share = min(max((level - below) / (above - below), 0.0), 1.0)
+    return float(event.earlier_step + (event.step - event.earlier_step) * share)
