@@ -17,12 +17,22 @@ import numpy as np
 
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import pure_decay_rate
-from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyEstimates
+from nht_theory.estimators.results import (
+    Estimate,
+    Missing,
+    RunEstimate,
+    StudyEstimates,
+    Unavailable,
+)
 from nht_theory.estimators.transitions import delay_bounds
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
 from nht_theory.runs.run import Run
+
+VAGUE = 0.5
+"""Share of ln(V_mem/V_star) by which V_mem may differ between the evaluations around
+memorisation; beyond, the evaluation grid decides the ratio."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +106,8 @@ def delays(
             left_out["no other configuration of the same task tells V_star"] += 1
         elif start.value <= end:
             outside.append(run)
+        elif spread(start) > VAGUE * np.log(start.value / end):
+            left_out["evaluations too far apart to tell V at memorisation"] += 1
         else:
             rows.append((run, low, high, rate, start.value, end))
     if len(rows) < 2:
@@ -150,8 +162,24 @@ class NormOfOthers:
 
 
 def star(run: Run, own: RunEstimate) -> Estimate | Missing:
-    """V_star: V at generalisation."""
-    return own.squared_norm_generalization
+    """V_star: V at generalisation, where the evaluations around it tell it within a factor of
+    two."""
+    value = own.squared_norm_generalization
+    if isinstance(value, Estimate) and spread(value) > np.log(2):
+        return Missing(Unavailable.TOO_FEW_POINTS, "evaluations too far apart to tell V_star")
+    return value
+
+
+def spread(value: Estimate) -> float:
+    """ln of the ratio of an interval's ends; zero where there is no interval.
+
+    Example:
+        >>> from nht_theory.estimators.results import Interval
+        >>> spread(Estimate(2.0, "V", "m", 2, Interval(1.0, 4.0, 1.0, "")))
+        1.3862943611198906
+    """
+    interval = value.interval
+    return 0.0 if interval is None else float(np.log(interval.high / interval.low))
 
 
 def _task(run: Run) -> str:

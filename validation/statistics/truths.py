@@ -135,8 +135,8 @@ def lawful(
     deviation: float = 0.0,
 ) -> Story:
     """The law: the run switches when V, falling at c times pure decay, reaches the V_star of its
-    task, whatever the weight decay."""
-    start = log_start(cell, generator)
+    task; both norms are the same at every weight decay, so that delays go as 1/lambda."""
+    start = math.log(START) + 0.1 * float(generator.normal())
     star = math.log(START / cell.ratio) + 0.05 * float(generator.normal())
     spread = scattered(cell, generator, effect=effect) + deviation
     rate = 2 * ETA * cell.decay * EFFICIENCY * math.exp(-spread)
