@@ -77,12 +77,10 @@ def spread_of(jacobian: Series, residuals: Series, steps: Series, place: int) ->
     n, k = jacobian.shape
     if n < max(FEWEST, k + 2):
         return None
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         scale = np.linalg.norm(jacobian, axis=0)
-    if not (np.isfinite(scale).all() and (scale > 0).all()):
-        return None
-    design = jacobian / scale
-    if np.linalg.matrix_rank(design) < k:
+        design = jacobian / scale
+    if not np.isfinite(design).all() or np.linalg.matrix_rank(design) < k:
         return None
     pull = np.linalg.pinv(design)[place]  # the coefficient is this times the observations
     grid = (np.arange(CORRELATIONS) + 0.5) / CORRELATIONS

@@ -121,6 +121,21 @@ def test_a_norm_that_rises_to_its_floor_does_not_contract() -> None:
     assert not levels_off(run_of(300 * np.exp(2e-4 * STEPS)), WHOLE)
 
 
+def hostile(kind: int, elapsed: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """One of eight kinds of norms that no model was made for."""
+    n = elapsed.size
+    return [
+        np.exp(generator.uniform(-690, 690, n)),
+        np.exp(690 - generator.uniform(0, 1390) * elapsed),
+        generator.integers(1, 3, n).astype(float),
+        np.where(elapsed > generator.random(), 1e-300, 1e300),
+        1 + 1e-12 * generator.normal(size=n),
+        np.exp(np.clip(10 * generator.normal(size=n).cumsum(), -700, 700)),
+        5 + 1e-6 * np.exp(-1e3 * elapsed),
+        np.where(generator.random(n) < 0.3, np.nan, np.exp(-elapsed)),
+    ][kind]
+
+
 def test_no_series_breaks_the_fit() -> None:
     """Norms over the whole range of floating point, jumps, noise and gaps: a rate or a reason, and
     no warning (pytest makes errors of them)."""
@@ -129,16 +144,7 @@ def test_no_series_breaks_the_fit() -> None:
         n = int(generator.integers(2, 60))
         steps = np.cumsum(generator.integers(1, 10 ** int(generator.integers(1, 6)), n))
         elapsed = np.linspace(0, 1, n)
-        norm = (
-            lambda: np.exp(generator.uniform(-690, 690, n)),
-            lambda: np.exp(690 - generator.uniform(0, 1400) * elapsed),
-            lambda: generator.integers(1, 3, n).astype(float),
-            lambda: np.where(elapsed > generator.random(), 1e-300, 1e300),
-            lambda: 1 + 1e-12 * generator.normal(size=n),
-            lambda: np.exp(10 * generator.normal(size=n).cumsum()),
-            lambda: 5 + 1e-6 * np.exp(-1e3 * elapsed),
-            lambda: np.where(generator.random(n) < 0.3, np.nan, np.exp(-elapsed)),
-        )[place % 8]()
+        norm = hostile(place % 8, elapsed, generator)
         run = Run("r", None, steps, {"squared_norm": np.clip(norm, 0, 1e308)})
         window = Window(int(steps[0]), int(steps[-1]), "whole run")
         rate = contraction_rate(run, window, int(generator.choice(steps)))

@@ -158,7 +158,7 @@ def test_the_fit_is_the_best_rise_and_fall(values: list[float]) -> None:
 
 def test_one_of_the_119_delayed_companion_runs_rises_and_falls(shared_data: Path) -> None:
     """Before, 119 of 119 peaked: at the first evaluation after the initialisation."""
-    study = estimate_study(load_study(shared_data / "companion"), floor=False)
+    study = estimate_study(load_study(shared_data / "companion"))
     delayed = [run for run, own in study.pairs() if own.delay is not None and own.delay > 0]
     assert len(delayed) == 119
     assert sum(rises_then_falls(run) is True for run in delayed) == 1

@@ -40,12 +40,12 @@ def runs_at(
 
 def judged(runs: Iterable[Run]) -> Verdict:
     chosen = tuple(runs)
-    return judge(estimate_study(Study(Path("made"), chosen, chosen), floor=False))
+    return judge(estimate_study(Study(Path("made"), chosen, chosen)))
 
 
 def test_twelve_of_twenty_sgd_runs_that_memorise_refute_it(shared_data: Path) -> None:
     study = load_study(shared_data.parent / "cases" / "verdicts" / "T9_sgd_memorises_12of20.csv")
-    own = prediction("optimizer_dependence").judge(estimate_study(study, floor=False))
+    own = prediction("optimizer_dependence").judge(estimate_study(study))
     assert own.verdict is VerdictKind.REFUTED
     assert own.statistic == 0.6
     assert own.interval is not None

@@ -66,7 +66,7 @@ def run(
 
 
 def estimated(runs: Sequence[Run]) -> StudyEstimates:
-    return estimate_study(Study(Path("constructed"), tuple(runs), tuple(runs)), floor=False)
+    return estimate_study(Study(Path("constructed"), tuple(runs), tuple(runs)))
 
 
 def verdict(name: str, runs: Sequence[Run]) -> Verdict:
@@ -228,7 +228,7 @@ def test_necessity_counts_the_seeds_of_a_configuration_once() -> None:
 
 def test_the_necessity_case_with_a_late_peak(shared_data: Path) -> None:
     path = shared_data.parent / "cases" / "verdicts" / "T7_peak_after_memorisation.csv"
-    own = prediction("necessity").judge(estimate_study(load_study(path), floor=False))
+    own = prediction("necessity").judge(estimate_study(load_study(path)))
     assert own.verdict is INCONCLUSIVE
 
 

@@ -80,7 +80,7 @@ def run(
 
 def study(runs: Iterable[Run]) -> StudyEstimates:
     chosen = tuple(runs)
-    return estimate_study(Study(Path("constructed"), chosen, chosen), floor=False)
+    return estimate_study(Study(Path("constructed"), chosen, chosen))
 
 
 def judged(name: str, runs: Iterable[Run]) -> Verdict:
@@ -189,14 +189,14 @@ def test_the_prediction_is_measured_on_the_runs_own_trajectory() -> None:
 
 def test_equal_delays_are_not_judged(verdict_cases: Path) -> None:
     own = prediction("part_whole").judge(
-        estimate_study(load_study(verdict_cases / "crash_equal_delays.csv"), floor=False)
+        estimate_study(load_study(verdict_cases / "crash_equal_delays.csv"))
     )
     assert own.verdict is NOT_APPLICABLE
 
 
 @pytest.mark.slow
 def test_on_the_companion_exchanged_delays_are_predicted_as_well(shared_data: Path) -> None:
-    estimates = estimate_study(load_study(shared_data / "companion"), floor=False)
+    estimates = estimate_study(load_study(shared_data / "companion"))
     own = prediction("part_whole").judge(estimates)
     assert own.verdict is INCONCLUSIVE
     assert own.statistic == pytest.approx(0.897, abs=5e-4)
@@ -258,7 +258,7 @@ def test_the_score_test_rejects_where_the_interval_ends() -> None:
 def test_four_runs_that_agree_decide_nothing_however_they_are_grouped(
     verdict_cases: Path, name: str
 ) -> None:
-    own = prediction("P5").judge(estimate_study(load_study(verdict_cases / name), floor=False))
+    own = prediction("P5").judge(estimate_study(load_study(verdict_cases / name)))
     assert own.verdict is INCONCLUSIVE
     assert own.statistic == 1.0
     assert own.interval is not None
@@ -386,7 +386,7 @@ def test_coverage_of_the_mean_score_in_small() -> None:
 
 def test_s_near_zero_without_gain_is_judged(verdict_cases: Path) -> None:
     options = ReadOptions(pattern="wd{weight_decay}_seed{seed}")
-    estimates = estimate_study(load_study(verdict_cases / "szero", options), floor=False)
+    estimates = estimate_study(load_study(verdict_cases / "szero", options))
     own = prediction("failure_prediction").judge(estimates)
     assert own.verdict is SUPPORTED
     assert own.statistic == pytest.approx(-0.00685, abs=1e-5)

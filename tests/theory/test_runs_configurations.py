@@ -116,7 +116,7 @@ def test_no_claim_rests_on_configurations_that_are_unknown() -> None:
 
 def test_groups_are_not_forecast_as_seeds_of_one_another() -> None:
     silent, target = study(seven_groups()[:14]), run("new", 5000)
-    estimated = estimate_study(silent, floor=False)
+    estimated = estimate_study(silent)
     made, note = forecasts_in_retrospect(estimated)
     assert made == ()
     assert "configurations cannot be told apart" in note
@@ -134,6 +134,6 @@ def test_groups_are_not_forecast_as_seeds_of_one_another() -> None:
 
 def test_seeds_of_one_configuration_are_still_forecast() -> None:
     one = study(run(f"run{n}", 4000 + 30 * n, **STATED, seed=n) for n in range(5))
-    made, note = forecasts_in_retrospect(estimate_study(one, floor=False))
+    made, note = forecasts_in_retrospect(estimate_study(one))
     assert len(made) == 5
     assert "other seeds" in note

@@ -89,7 +89,7 @@ def mixed() -> Validation:
     ],
 )
 def test_a_run_gives_one_of_three_answers(made: Run, status: EventStatus) -> None:
-    own = estimate_run(made, floor=False)
+    own = estimate_run(made)
     assert own.generalization_status is status
     assert own.censored is (status is EventStatus.CENSORED)
     assert own.unknown is (status is EventStatus.UNKNOWN)
@@ -97,10 +97,8 @@ def test_a_run_gives_one_of_three_answers(made: Run, status: EventStatus) -> Non
 
 def test_weights_alone_do_not_speak_of_the_order_of_layers() -> None:
     """Six runs whose layers all escape the head first: with accuracies that is evidence."""
-    logged = estimate_study(study(*map(run, range(6))), floor=False)
-    alone = estimate_study(
-        study(*(run(seed, without=ACCURACIES) for seed in range(6))), floor=False
-    )
+    logged = estimate_study(study(*map(run, range(6))))
+    alone = estimate_study(study(*(run(seed, without=ACCURACIES) for seed in range(6))))
     assert len(selection.with_transition(logged)) == 6
     assert selection.with_transition(alone) == []
     assert len(selection.of_unknown_transition(alone)) == 6
@@ -111,9 +109,9 @@ def test_weights_alone_do_not_speak_of_the_order_of_layers() -> None:
 
 def test_either_accuracy_is_needed_to_know_of_a_transition() -> None:
     for missing in ACCURACIES:
-        own = estimate_study(study(run(0, without=(missing,))), floor=False)
+        own = estimate_study(study(run(0, without=(missing,))))
         assert selection.with_transition(own) == []
-    waiting = estimate_study(study(run(0, switched=None)), floor=False)
+    waiting = estimate_study(study(run(0, switched=None)))
     assert len(selection.with_transition(waiting)) == 1
     assert len(selection.memorized_but_censored(waiting)) == 1
 

@@ -76,7 +76,7 @@ def recorded(
 def estimated(runs: Sequence[Run]) -> StudyEstimates:
     """The runs as a study with its estimates."""
     own = tuple(runs)
-    return estimate_study(Study(Path("simulated"), own, own), floor=False)
+    return estimate_study(Study(Path("simulated"), own, own))
 
 
 def constant(value: float) -> Curve:
