@@ -61,7 +61,7 @@ def run(
 
 def verdict(name: str, runs: list[Run]) -> Verdict:
     own = tuple(runs)
-    return prediction(name).judge(estimate_study(Study(Path("x"), own, own), floor=False))
+    return prediction(name).judge(estimate_study(Study(Path("x"), own, own)))
 
 
 def final_norms(generator: np.random.Generator, sign: float, configuration: float) -> list[Run]:
