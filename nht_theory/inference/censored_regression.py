@@ -22,7 +22,7 @@ from nht_theory.inference.latex import latex_limits, latex_number, latex_text, t
 from nht_theory.inference.likelihood_model import Link, LocationScaleModel
 from nht_theory.inference.location_scale import ERRORS, Distribution, log_likelihood
 from nht_theory.inference.results import Estimate, Interval
-from nht_theory.inference.samples import Vector, group_codes
+from nht_theory.inference.samples import Vector
 
 SMALLEST_SCALE = 1e-6
 """A relative spread below this means the intervals are wider than the scatter: not identified."""
@@ -43,11 +43,12 @@ class CensoredRegression:
         coefficients: shape [k].
         scale: sigma of ln T.
         covariance: of (coefficients, ln sigma), shape [k + 1, k + 1]: the inverse observed
-            information, or the cluster sandwich where ``clusters`` is set.
+            information.
         log_likelihood: maximised.
         log_likelihood_by_row: shape [n], for Vuong's test and held-out scores.
         n, n_right_censored, n_interval_censored: rows.
-        clusters: number of clusters behind the covariance, None for the model-based one.
+        unit: what a row is, as the interval says it ("runs", "configurations").
+        n_wide: interval-censored rows too wide to tell of the scatter, not counted as events.
         references: keys of the bibliography.
     """
 
@@ -62,7 +63,8 @@ class CensoredRegression:
     n: int
     n_right_censored: int
     n_interval_censored: int
-    clusters: int | None
+    unit: str = "runs"
+    n_wide: int = 0
     references: tuple[str, ...] = ("kalbfleisch2002", "seabold2010")
 
     @property
@@ -77,17 +79,21 @@ class CensoredRegression:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Of Student's t: events - k, or clusters - 1 for the sandwich; at least one.
+        """Of Student's t: events - k; at least one.
 
-        Events, not runs: a right-censored run says next to nothing about the scatter.
+        Events, not rows: a right-censored one says next to nothing about the scatter.
         """
-        free = self.events - len(self.names) if self.clusters is None else self.clusters - 1
-        return max(1, free)
+        return max(1, self.events - len(self.names))
+
+    @property
+    def inference(self) -> str:
+        """How an interval is made: distribution, degrees of freedom, and over how many of what."""
+        return f"Student, {self.degrees_of_freedom} degrees of freedom, over {self.n} {self.unit}"
 
     @property
     def events(self) -> int:
-        """Runs that saw their event."""
-        return self.n - self.n_right_censored
+        """Rows that saw their event, closely enough to tell of the scatter."""
+        return self.n - self.n_right_censored - self.n_wide
 
     def coefficient(self, name: str, *, coverage: float = CONFIDENCE) -> Estimate:
         """One coefficient with standard error and interval.
@@ -107,13 +113,12 @@ class CensoredRegression:
         error = math.sqrt(self._inflation() * self.covariance[place, place])
         half = float(stats.t.ppf(0.5 + coverage / 2, self.degrees_of_freedom)) * error
         value = float(self.coefficients[place])
-        kind = "model" if self.clusters is None else f"sandwich over {self.clusters} clusters"
         return Estimate(
             value=value,
             unit="1" if self.link is Link.LOG else "step",
-            method=f"censored {self.distribution} regression, {kind}",
+            method=f"censored {self.distribution} regression",
             n=self.n,
-            interval=Interval(value - half, value + half, coverage, f"Wald, t, {kind}"),
+            interval=Interval(value - half, value + half, coverage, self.inference),
             standard_error=error,
         )
 
@@ -138,11 +143,10 @@ class CensoredRegression:
                 )
             )
         rows.append((r"scale of $\ln T$", latex_number(self.scale), "--", "--"))
-        kind = "model-based" if self.clusters is None else f"sandwich over {self.clusters} clusters"
         said = (
             f"Censored {latex_text(str(self.distribution))} regression of $T$, {self.link} link; "
-            f"{self.n} runs, {self.n_right_censored} right- and {self.n_interval_censored} "
-            f"interval-censored; errors {kind}, Student's $t$ with {self.degrees_of_freedom} "
+            f"{self.n} {self.unit}, {self.n_right_censored} right- and {self.n_interval_censored} "
+            f"interval-censored; Student's $t$ with {self.degrees_of_freedom} "
             f"degrees of freedom; log-likelihood {latex_number(self.log_likelihood)}, "
             f"AICc {latex_number(self.aicc)}."
         )
@@ -196,8 +200,6 @@ class CensoredRegression:
         return log_likelihood(times, mu, math.log(self.scale), self.distribution)
 
     def _inflation(self) -> float:
-        if self.clusters is not None:
-            return self.clusters / max(1, self.clusters - 1)
         return self.events / max(1, self.events - len(self.names))
 
 
@@ -209,7 +211,7 @@ def fit_censored_regression(
     distribution: Distribution = Distribution.LOG_NORMAL,
     link: Link = Link.LOG,
     offset: ArrayLike | float = 0.0,
-    clusters: ArrayLike | None = None,
+    unit: str = "runs",
 ) -> CensoredRegression:
     """Maximum-likelihood regression of censored times.
 
@@ -221,7 +223,8 @@ def fit_censored_regression(
         distribution: log-normal or Weibull.
         link: log (ln T linear) or identity (T linear, with a relative error).
         offset: known part of ln T (a law with its slope fixed), shape [n] or a number.
-        clusters: labels, shape [n]; the covariance is then the sandwich over them.
+        unit: what a row is; rows must err independently, so runs of one configuration go through
+            :func:`nht_theory.inference.configuration_means.fit_configuration_means`.
 
     Raises:
         DomainError: shapes disagree, columns depend on each other, or fewer than two events.
@@ -248,8 +251,6 @@ def fit_censored_regression(
     solution = _maximise(model, [triangle @ start for start in _starts(times, x, shift, link)])
     information = -model.hessian(solution)
     covariance: Vector = np.linalg.inv(information).astype(np.float64)
-    if clusters is not None:
-        covariance, n_clusters = _sandwich(covariance, model.score_obs(solution), clusters)
     k = x.shape[1]
     back = np.eye(k + 1)
     back[:k, :k] = np.linalg.inv(triangle)
@@ -266,7 +267,7 @@ def fit_censored_regression(
         n=times.n,
         n_right_censored=times.n_right_censored,
         n_interval_censored=times.n_interval_censored,
-        clusters=None if clusters is None else n_clusters,
+        unit=unit,
     )
 
 
@@ -360,19 +361,3 @@ def _maximise(model: LocationScaleModel, starts: list[Vector]) -> Vector:
             "try the other distribution or the log link",
         ),
     )
-
-
-def _sandwich(
-    inverse_information: Vector, scores: Vector, clusters: ArrayLike
-) -> tuple[Vector, int]:
-    """Cluster-robust covariance and the number of clusters."""
-    codes, labels = group_codes(clusters, "clusters")
-    if codes.size != len(scores) or len(labels) < 2:
-        raise DomainError(
-            f"{codes.size} labels in {len(labels)} clusters for {len(scores)} times",
-            source="clusters",
-            remedy="give one label per time and at least two clusters",
-        )
-    sums = np.zeros((len(labels), scores.shape[1]))
-    np.add.at(sums, codes, scores)
-    return inverse_information @ (sums.T @ sums) @ inverse_information, len(labels)

@@ -10,6 +10,7 @@ least squares on the means, whose intervals are exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,10 +40,11 @@ def fit_configuration_means(
 
     Returns:
         The fit, whose ``n`` counts configurations and whose degrees of freedom are the
-        configurations that switched less k.
+        configurations that switched, at a time known to within a factor of two, less k.
 
     Raises:
-        DomainError: not more than k + 1 configurations, or columns that depend on each other.
+        DomainError: not more than k + 1 configurations, not more than k that switched at a known
+            time, or columns that depend on each other.
         ConvergenceError: no interior maximum.
 
     Source: derived here; coverage in validation/statistics (slope_coverage).
@@ -65,7 +67,18 @@ def fit_configuration_means(
             remedy=f"run {len(names) + 2} or more configurations: seeds of one are no substitute",
         )
     means = np.array([x[codes == code].mean(axis=0) for code in range(len(labels))])
-    return fit_censored_regression(configuration_times(times, codes), means, names)
+    bounds = configuration_times(times, codes)
+    wide = np.isfinite(bounds.upper) & (bounds.upper > WIDE * bounds.lower)
+    located = int((~wide & ~bounds.is_right_censored).sum())
+    if located <= len(names):
+        raise DomainError(
+            f"{located} of {len(labels)} configurations tell their time for {len(names)} "
+            "coefficients",
+            source="configurations",
+            remedy=f"train until {len(names) + 1} or more of them switch, and evaluate more often",
+        )
+    fit = fit_censored_regression(bounds, means, names, unit="configurations")
+    return replace(fit, n_wide=int(wide.sum()))
 
 
 def configuration_times(times: CensoredTimes, codes: NDArray[np.int64]) -> CensoredTimes:

@@ -71,6 +71,7 @@ class SlopeDesign:
         budget: steps after which a run is stopped; None when all are trained to the end.
         low, high: equivalence margins of the slope.
         coverage: of the interval that decides.
+        coefficients: that the regression fits, the constant and this slope among them.
 
     Example:
         >>> design = SlopeDesign(spread=10, levels=5, scale=0.2, low=0.8, high=1.25)
@@ -87,6 +88,7 @@ class SlopeDesign:
     median: float = 1000.0
     budget: float | None = None
     coverage: float = CONFIDENCE
+    coefficients: int = 2
 
     def __post_init__(self) -> None:
         if not (self.spread > 1 and self.levels >= 2 and self.scale > 0 and self.low < self.high):
@@ -111,10 +113,11 @@ class SlopeDesign:
             design, mu, self.scale, budget=math.inf if self.budget is None else self.budget
         )
         error = math.sqrt(covariance[1, 1])
-        free = round(x.size * (1 - censored)) - 2  # events less coefficients, as the fit counts
+        # events less coefficients, as the fit counts
+        free = round(x.size * (1 - censored)) - self.coefficients
         if free < 1:
             raise DomainError(
-                f"{free + 2} events expected for two coefficients",
+                f"{free + self.coefficients} events expected for {self.coefficients} coefficients",
                 source="seeds",
                 remedy="plan more runs or a longer budget",
             )
@@ -224,7 +227,8 @@ def seeds_needed(design: SlopeDesign, *, power: float = 0.8) -> int | None:
         >>> seeds_needed(SlopeDesign(spread=10, levels=5, scale=0.2, low=0.8, high=1.25))
         4
     """
-    low, high = (1 if design.levels > 2 else 2), 2
+    low = -(-(design.coefficients + 1) // design.levels)
+    high = max(low, 2)
     while design.decide(high).decided < power:
         low, high = high, 2 * high
         if high > MOST_SEEDS:

@@ -125,15 +125,35 @@ def compare_rival_laws(
     for place, (law, fit) in enumerate(zip(laws, fits, strict=True)):
         test = None
         if place != best:
-            test = vuong_test(
-                fit.log_likelihood_by_row,
-                fits[best].log_likelihood_by_row,
-                first_parameters=fit.parameters,
-                second_parameters=fits[best].parameters,
-            )
+            test = vuong_over_groups(fit, fits[best], groups)
         held_out = leave_one_group_out(times, law, groups, distribution=distribution)
         rows.append(RivalFit(law, fit, fit.aicc, float(weights[place]), test, held_out))
     return tuple(sorted(rows, key=lambda row: row.aicc))
+
+
+def vuong_over_groups(
+    first: CensoredRegression, second: CensoredRegression, groups: ArrayLike
+) -> HypothesisTest:
+    """Vuong's test on log-likelihoods summed over the runs of a configuration, which err together.
+
+    Args:
+        first, second: fits to the same runs; a positive statistic favours the first.
+        groups: configuration of each run, shape [n].
+
+    Example:
+        >>> t, group = np.array([90.0, 110, 95, 105, 100, 120]), list("aabbcc")
+        >>> times, one = CensoredTimes.of(t, t), np.ones((6, 1))
+        >>> fits = [fit_censored_regression(times, one, ("ln T",), distribution=own)
+        ...         for own in (Distribution.LOG_NORMAL, Distribution.WEIBULL)]
+        >>> vuong_over_groups(*fits, group).n
+        3
+    """
+    codes, labels = group_codes(groups, "groups")
+    sums = [
+        np.bincount(codes, weights=fit.log_likelihood_by_row, minlength=len(labels))
+        for fit in (first, second)
+    ]
+    return vuong_test(*sums, first_parameters=first.parameters, second_parameters=second.parameters)
 
 
 def leave_one_group_out(

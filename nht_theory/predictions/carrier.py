@@ -103,19 +103,22 @@ def _verdict(
     tests = {fit.law.name: vuong_by_configuration(total, fit, configurations) for fit in parts}
     best = min(parts, key=lambda fit: fit.held_out.percentage_error)
     beaten = [name for name, (z, p) in tests.items() if z < 0 and len(tests) * p <= ALPHA]
-    statistic, p_value = tests[best.law.name]
+    decisive = best.law.name
     if beaten:
         verdict = VerdictKind.REFUTED
-        p_value = len(tests) * min(tests[name][1] for name in beaten)
+        decisive = min(beaten, key=lambda name: tests[name][1])
     elif all(z > 0 and len(tests) * p <= ALPHA for z, p in tests.values()):
-        verdict, p_value = VerdictKind.SUPPORTED, len(tests) * max(p for _, p in tests.values())
+        verdict = VerdictKind.SUPPORTED
+        decisive = max(tests, key=lambda name: tests[name][1])
     else:
         verdict = VerdictKind.INCONCLUSIVE
+    statistic, p_value = tests[decisive][0], len(tests) * tests[decisive][1]
     return Verdict(
         prediction=NAME,
         verdict=verdict,
-        statistic=best.held_out.percentage_error - total.held_out.percentage_error,
-        statistic_name="held-out error of the best group's law less that of the total's, in points",
+        statistic=statistic,
+        statistic_name=f"Vuong's t over configurations, the total against {decisive} (positive for "
+        "the total)",
         interval=None,
         p_value=min(1.0, p_value),
         n=total.fit.n,
@@ -125,7 +128,8 @@ def _verdict(
         rule=f"{best.law.name} predicts unseen configurations best among the groups, "
         f"{best.held_out.percentage_error:.1f} % against {total.held_out.percentage_error:.1f} % "
         f"for the total; Vuong's test over {len(set(configurations))} configurations, t = "
-        f"{statistic:+.2f} for the total, p = {min(1.0, p_value):.3g}",
+        f"{statistic:+.2f} for the total against {decisive}, Bonferroni p = "
+        f"{min(1.0, p_value):.3g}",
         details=tuple(
             f"{fit.law.name}: AICc {fit.aicc:.1f}, {fit.held_out.percentage_error:.1f} % a run"
             for fit in fits

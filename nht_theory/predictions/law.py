@@ -138,8 +138,11 @@ def power_of_slope(
             scale=fit.scale,
             low=EQUIVALENCE[0],
             high=EQUIVALENCE[1],
+            coefficients=len(fit.names),
         )
         needed = seeds_needed(sweep, power=POWER)
+        if needed is not None:  # fewer than coefficients + 2 configurations are not judged
+            needed = max(needed, -(-(len(fit.names) + 2) // sweep.levels))
         plans.append(f"{needed or 'more than 1000'} over a factor of {spread:.3g}")
     return (
         f"{power_of(decision, fit.n, 'configurations')}; a sweep of {levels} values of {name} "
@@ -180,12 +183,12 @@ def both(decisions: Mapping[str, Decision]) -> tuple[VerdictKind, float, str]:
 
 
 def against_one(fit: CensoredRegression, name: str) -> Decision:
-    """A slope over configurations against one, with how its interval was made."""
+    """A slope over configurations against one; the interval is the fit's own."""
     slope = fit.coefficient(name)
-    assert slope.standard_error is not None  # a fitted coefficient always has one
+    assert slope.standard_error is not None  # a fitted coefficient always has both
+    assert slope.interval is not None
     own = decide(slope.value, slope.standard_error, fit.degrees_of_freedom, EQUIVALENCE)
-    method = f"{own.interval.method}, over {fit.n} configurations"
-    return replace(own, interval=replace(own.interval, method=method))
+    return replace(own, interval=slope.interval)
 
 
 def _details(study: StudyEstimates, rows: Delays, fit: CensoredRegression) -> tuple[str, ...]:

@@ -54,13 +54,12 @@ def judge(study: StudyEstimates) -> Verdict:
     if not rows:
         return not_applicable(NAME, f"needs {NEEDS}")
     found = compare(rows)
-    refuted = found.verdict is VerdictKind.REFUTED
     runs = tuple(name for row in rows for name in row.runs)
     return Verdict(
         prediction=NAME,
         verdict=found.verdict,
-        statistic=found.share_falling if refuted else found.contrast,
-        statistic_name=TREND if refuted else CONTRAST,
+        statistic=found.share_falling if found.decided_by_trend else found.contrast,
+        statistic_name=TREND if found.decided_by_trend else CONTRAST,
         interval=None,
         p_value=found.p_value,
         n=len(runs),
@@ -92,6 +91,7 @@ class Interior:
         p_trend: two-sided, of a trend of accuracy over weight decay.
         best_at_end: whether an end is better than the best inner configuration, on average.
         least: smallest p-value that these configurations could give in support.
+        decided_by_trend: whether ``p_value`` is that of the trend, not of the contrast.
         verdict, p_value: two-sided in all: the two tests share the level.
     """
 
@@ -101,6 +101,7 @@ class Interior:
     p_trend: float
     best_at_end: bool
     least: float
+    decided_by_trend: bool
     verdict: VerdictKind
     p_value: float
 
@@ -136,6 +137,7 @@ def compare(rows: Sequence[Observation]) -> Interior:
         p_trend=p_trend,
         best_at_end=at_end,
         least=min(1.0, 2 / math.prod(math.comb(group.size, 2) for group in groups)),
+        decided_by_trend=against < p_inner,
         verdict=verdict,
         p_value=p_value,
     )

@@ -10,9 +10,13 @@ from nht_theory.conventions import VerdictKind
 from nht_theory.errors import NhtError
 from nht_theory.estimators import norms
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyEstimates
-from nht_theory.inference.information import vuong_test
 from nht_theory.inference.likelihood_model import Link
-from nht_theory.inference.rival_laws import RivalFit, RivalLaw, compare_rival_laws
+from nht_theory.inference.rival_laws import (
+    RivalFit,
+    RivalLaw,
+    compare_rival_laws,
+    vuong_over_groups,
+)
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.delays import Delays, NormOfOthers, delays
@@ -44,20 +48,24 @@ def judge(study: StudyEstimates) -> Verdict:
     rivals = [fit for fit in fits if fit.law.name not in (LAW, NESTED)]
     tests = {fit.law.name: vuong_by_configuration(own, fit, rows.configurations) for fit in rivals}
     best = min(rivals, key=lambda fit: fit.aicc)
-    statistic, p_value = tests[best.law.name]
+    decisive = best.law.name
     beaten = [name for name, (z, p) in tests.items() if z < 0 and len(tests) * p <= ALPHA]
     if beaten:
         verdict = VerdictKind.REFUTED
-        p_value = len(tests) * min(tests[name][1] for name in beaten)
-    elif all(z > 0 for z, _ in tests.values()) and p_value <= ALPHA:
+        decisive = min(beaten, key=lambda name: tests[name][1])
+    elif all(z > 0 for z, _ in tests.values()) and tests[decisive][1] <= ALPHA:
         verdict = VerdictKind.SUPPORTED
     else:
         verdict = VerdictKind.INCONCLUSIVE
+    statistic, p_value = tests[decisive]
+    if beaten:
+        p_value *= len(tests)
     return Verdict(
         prediction=NAME,
         verdict=verdict,
-        statistic=best.aicc - own.aicc,
-        statistic_name=f"AICc of the best rival ({best.law.name}) less that of the law",
+        statistic=statistic,
+        statistic_name=f"Vuong's t over configurations, the law against {decisive} (positive for "
+        "the law)",
         interval=None,
         p_value=min(1.0, p_value),
         n=rows.n,
@@ -65,7 +73,8 @@ def judge(study: StudyEstimates) -> Verdict:
         units=found,
         unit="configurations",
         rule=f"Vuong's test over {found} configurations against each rival: t = {statistic:+.2f} "
-        f"against the best of them ({best.law.name}); the law is beaten by "
+        f"against {decisive}; the best by AICc is {best.law.name}, {best.aicc - own.aicc:+.1f} "
+        f"beside the law; the law is beaten by "
         f"{', '.join(beaten) or 'none'}; p = {min(1.0, p_value):.3g}",
         power=more_for_p(p_value / 2, found, "configurations")
         if verdict is VerdictKind.INCONCLUSIVE and statistic > 0
@@ -157,14 +166,7 @@ def vuong_by_configuration(
 ) -> tuple[float, float]:
     """Vuong's t (positive favours the law) and p on log-likelihoods summed over configurations,
     because the runs of one configuration err together."""
-    names = sorted(set(configurations))
-    member = np.array([[name == own for own in configurations] for name in names], dtype=float)
-    test = vuong_test(
-        member @ law.fit.log_likelihood_by_row,
-        member @ rival.fit.log_likelihood_by_row,
-        first_parameters=law.fit.parameters,
-        second_parameters=rival.fit.parameters,
-    )
+    test = vuong_over_groups(law.fit, rival.fit, configurations)
     return test.statistic, test.p_value
 
 

@@ -155,17 +155,6 @@ def test_without_censoring_it_is_least_squares() -> None:
     np.testing.assert_allclose(ours.predictive_quantile(new, 0.5), ours.quantile(new, 0.5))
 
 
-def test_the_sandwich_is_that_of_least_squares() -> None:
-    _, x, time = simulated(4)
-    group = np.arange(80) // 8
-    ours = fit_censored_regression(CensoredTimes.of(time, time), x, NAMES, clusters=group)
-    robust = sm.OLS(np.log(time), x).fit(
-        cov_type="cluster", cov_kwds={"groups": group, "use_correction": False}
-    )
-    np.testing.assert_allclose(np.sqrt(np.diag(ours.covariance))[:2], robust.bse, rtol=1e-7)
-    assert ours.coefficient("x").standard_error == pytest.approx(robust.bse[1] * np.sqrt(10 / 9))
-
-
 @pytest.mark.parametrize("distribution", list(Distribution))
 @pytest.mark.parametrize("link", list(Link))
 def test_score_and_hessian_equal_finite_differences(distribution: Distribution, link: Link) -> None:
