@@ -28,6 +28,8 @@ GRID = 50.0
 FREE_NORM = 1000.0
 """V at which runs whose norm nobody holds generalise."""
 RATIOS = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+FALLS = (0.6, 2.2, 1.2, 1.7)
+"""ln(V_mem/V_star) of the configurations in turn."""
 SCATTER = 0.1
 """Standard deviation of ln T between seeds."""
 
@@ -219,8 +221,8 @@ def calibrated(
     decays = np.geomspace(0.05, 1.5, configurations)
     for place, decay in enumerate(decays):
         start = 8.3 - 0.3 * math.log(decay)
-        fall = 0.05 if place < small_falls else math.log(4.0)
-        middle = math.log(fall / (2 * ETA * math.sqrt(0.05 * 1.5)))
+        fall = 0.05 if place < small_falls else FALLS[place % len(FALLS)]
+        middle = math.log(1.2 / (2 * ETA * math.sqrt(0.05 * 1.5)))
         effect = shared * generator.normal()
         for seed in range(seeds):
             own_fall = max(0.005, fall + star_scatter * generator.normal())
@@ -236,6 +238,23 @@ def calibrated(
                     seed=seed,
                 )
             )
+    return estimated(runs)
+
+
+def with_delays_of_their_own(
+    generator: np.random.Generator, exponent: float, *, configurations: int = 8, seeds: int = 4
+) -> StudyEstimates:
+    """T goes as lambda^-exponent whatever V does, and V falls at 0.65 of the pure-decay rate.
+
+    V_star, V at the switch, is then what makes the formula give T back in every configuration.
+    """
+    runs: list[Run] = []
+    for decay in np.geomspace(0.05, 1.5, configurations):
+        for seed in range(seeds):
+            delay = 1500 * decay**-exponent * math.exp(SCATTER * generator.normal())
+            norm = falling(8.3 + 0.05 * generator.normal(), 2 * ETA * decay * 0.65)
+            name = f"decay {decay:.3g} {seed}"
+            runs.append(recorded(name, delay=delay, log_norm=norm, decay=float(decay), seed=seed))
     return estimated(runs)
 
 
