@@ -312,7 +312,7 @@ PREDICTION = Prediction(
     "configuration.",
     needs=NEEDS,
     rule="interval- and right-censored log-normal regression of ln T on ln(1/(2 eta lambda)) and "
-    "on ln ln(V_mem/V_star), V_star from other runs, jackknife over configurations: supported when "
+    "on ln ln(V_mem/V_star), V_star as in the law, jackknife over configurations: supported when "
     f"both slopes are equivalent to 1 within {EQUIVALENCE}, and the standard deviation of ln kappa "
     f"between configurations is surely at most ln {EQUIVALENCE[1]:g}; refuted when one of the "
     "three surely is not (Bonferroni); "
