@@ -26,15 +26,15 @@ from nht_theory.predictions.rules import (
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 NAME = "one_kappa"
-SLOPE, SCATTER = "slope", "scatter"
+RATE, RATIO, SCATTER = "ln(1/(2 eta lambda))", "ln ln(V_mem/V_star)", "scatter"
 LARGEST_SCATTER = math.log(EQUIVALENCE[1])
 """Standard deviation of ln kappa between configurations up to which they share one kappa."""
-FEWEST_CONFIGURATIONS = 4
-"""Two coefficients and two degrees of freedom."""
+FEWEST_CONFIGURATIONS = 5
+"""Three coefficients and two degrees of freedom."""
 LEAST_SPREAD = 1e-6
 NEEDS = (
     f"runs that memorise, with the norm, in {FEWEST_CONFIGURATIONS} or more configurations with "
-    "two or more runs each that generalise, between which the formula differs"
+    "two or more runs each that generalise, between which eta lambda and V_mem/V_star differ"
 )
 
 
@@ -70,54 +70,61 @@ def judge(study: StudyEstimates) -> Verdict:
     found = 0 if rows is None else len(set(rows.configurations))
     if every is None or rows is None or found < FEWEST_CONFIGURATIONS:
         return not_applicable(NAME, f"needs {NEEDS}; {found} configurations qualify")
-    formula = rows.log_inverse_rate + rows.log_log_ratio
-    if float(np.ptp(formula)) < LEAST_SPREAD:
-        return not_applicable(NAME, f"needs {NEEDS}; it is the same everywhere")
+    parts = {RATE: rows.log_inverse_rate, RATIO: rows.log_log_ratio}
+    if flat := [name for name, own in parts.items() if float(np.ptp(own)) < LEAST_SPREAD]:
+        return not_applicable(NAME, f"needs {NEEDS}; {' and '.join(flat)} never varies")
     try:
+        # One slope on the whole formula would be one for any delay over which V falls at the rate:
+        # V_star is then V at that delay, and the formula gives it back.
         slopes = fit_over_configurations(
             rows.times,
-            np.column_stack([np.ones(rows.n), formula]),
-            ("constant", SLOPE),
+            np.column_stack([np.ones(rows.n), *parts.values()]),
+            ("constant", *parts),
             rows.configurations,
         )
-        kappas = kappa_of_configurations(rows, formula)
+        kappas = kappa_of_configurations(rows, sum(parts.values(), np.zeros(rows.n)))
     except NhtError as error:
         return not_applicable(NAME, f"needs {NEEDS}; {error}")
     if len(kappas.names) < FEWEST_CONFIGURATIONS or kappas.freedom < 1:
         return not_applicable(
             NAME, f"needs {NEEDS}; {len(kappas.names)} configurations tell their kappa"
         )
-    slope, slope_decision = slopes.judged({SLOPE: 1.0}, EQUIVALENCE)
-    decisions = {SLOPE: slope_decision, SCATTER: judged_scatter(kappas)}
+    judged = {name: slopes.judged({name: 1.0}, EQUIVALENCE) for name in parts}
+    judged[SCATTER] = kappas.scatter, judged_scatter(kappas)
+    decisions = {name: decision for name, (_, decision) in judged.items()}
     verdict, p_value, by = all_of(decisions)
     missing = unshown(every, rows, kappas)
     verdict = wanting(missing, verdict)
-    value = slope if by == SLOPE else kappas.scatter
     return Verdict(
         prediction=NAME,
         verdict=verdict,
-        statistic=value,
-        statistic_name="slope of ln T on ln of the formula"
-        if by == SLOPE
-        else "standard deviation of ln kappa between configurations",
+        statistic=judged[by][0],
+        statistic_name="standard deviation of ln kappa between configurations"
+        if by == SCATTER
+        else f"slope of ln T on {by}",
         interval=decisions[by].interval,
         p_value=p_value,
         n=rows.n,
         n_censored=rows.times.n_right_censored,
-        rule=f"slope {slope:.3f} [{slope_decision.interval.low:.3f}, "
-        f"{slope_decision.interval.high:.3f}] {slope_decision.verdict.value} against 1 within "
-        f"{EQUIVALENCE}; scatter of ln kappa {kappas.scatter:.3f} "
-        f"[{decisions[SCATTER].interval.low:.3f}, {decisions[SCATTER].interval.high:.3f}] "
-        f"{decisions[SCATTER].verdict.value} against at most {LARGEST_SCATTER:.3f}; decided by the "
-        f"{by}, p = {p_value:.3g}" + (f"; {missing}" if missing else ""),
+        rule="; ".join(_said(name, *own) for name, own in judged.items())
+        + f"; p = {p_value:.3g}"
+        + (f"; {missing}" if missing else ""),
         details=_details(study, every, rows, kappas),
         power=more_data(decisions[by].more, found, "configurations")
-        if verdict is VerdictKind.INCONCLUSIVE and by == SLOPE
+        if verdict is VerdictKind.INCONCLUSIVE and by != SCATTER
         else "",
         runs=tuple(run.name for run in rows.runs),
         units=found,
         unit="configurations",
     )
+
+
+def _said(name: str, value: float, decision: Decision) -> str:
+    low, high = decision.interval.low, decision.interval.high
+    what, limits = f"slope on {name}", f"1 within {EQUIVALENCE}"
+    if name == SCATTER:
+        what, limits = "scatter of ln kappa", f"at most {LARGEST_SCATTER:.3f}"
+    return f"{what} {value:.3f} [{low:.3f}, {high:.3f}] {decision.verdict.value} against {limits}"
 
 
 def kappa_of_configurations(rows: Delays, formula: Vector) -> Kappas:
@@ -304,10 +311,11 @@ PREDICTION = Prediction(
     claim="The delay is ln(V_mem/V_star)/(2 kappa eta lambda) with one kappa for every "
     "configuration.",
     needs=NEEDS,
-    rule="interval- and right-censored log-normal regression of ln T on ln of the formula, V_star "
-    "from other runs, jackknife over configurations: supported when the slope is equivalent to 1 "
-    f"within {EQUIVALENCE}, and the standard deviation of ln kappa between configurations is "
-    f"surely at most ln {EQUIVALENCE[1]:g}; refuted when either surely is not (Bonferroni); "
+    rule="interval- and right-censored log-normal regression of ln T on ln(1/(2 eta lambda)) and "
+    "on ln ln(V_mem/V_star), V_star as in the law, jackknife over configurations: supported when "
+    f"both slopes are equivalent to 1 within {EQUIVALENCE}, and the standard deviation of ln kappa "
+    f"between configurations is surely at most ln {EQUIVALENCE[1]:g}; refuted when one of the "
+    "three surely is not (Bonferroni); "
     "configurations count where the error of ln of the formula, from the scatter of V_star between "
     f"seeds, is below ln {EQUIVALENCE[1]:g}; never supported where more than "
     f"{NECESSITY_TOLERANCE:.0%} of the runs do not count",
@@ -318,6 +326,7 @@ PREDICTION = Prediction(
     in_favour="delays in proportion to the formula, with a kappa that varies surely by less than a "
     "quarter between configurations",
     undecidable=f"fewer than {FEWEST_CONFIGURATIONS} configurations, one run a configuration, a "
-    "formula that hardly differs between them, or a V_mem that lies within the scatter of V_star",
+    "V_mem/V_star or an eta lambda that hardly differs between them or moves with the other, "
+    "or a V_mem that lies within the scatter of V_star",
     judge=judge,
 )

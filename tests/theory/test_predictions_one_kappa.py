@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # validation/ is n
 
 from nht_theory.predictions import one_kappa
 from nht_theory.predictions.one_kappa import Kappas, judged_scatter
-from validation.statistics.later_claims import calibrated
+from validation.statistics.later_claims import calibrated, with_delays_of_their_own
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -94,3 +94,13 @@ def test_near_v_star_the_law_is_not_refuted() -> None:
         for seed in range(60)
     ]
     assert said.count("refuted") <= 3
+
+
+@pytest.mark.parametrize("exponent", [0.7, 1.4])
+def test_v_at_the_switch_does_not_make_the_formula_true(exponent: float) -> None:
+    """With V_star = V(T) the formula gives T back, whatever set T."""
+    said = [
+        one_kappa.judge(with_delays_of_their_own(generator(seed), exponent)).verdict.value
+        for seed in range(40)
+    ]
+    assert said.count("supported") <= 2

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nht_theory.conventions import DecayForm
-from nht_theory.estimators.results import StudyEstimates
-from nht_theory.estimators.summary import estimate_study
+from nht_theory.conventions import DEFAULT_THRESHOLDS, DecayForm, Regime
+from nht_theory.estimators.norms import squared_norm_at
+from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates, Unavailable
+from nht_theory.estimators.transitions import generalization, memorization
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 
@@ -28,6 +29,10 @@ GRID = 50.0
 FREE_NORM = 1000.0
 """V at which runs whose norm nobody holds generalise."""
 RATIOS = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+FALLS = (0.6, 2.2, 1.2, 1.7)
+"""ln(V_mem/V_star) of the configurations in turn."""
+LOG_STAR = 7.0
+"""ln V at which calibrated runs generalise, whatever their configuration."""
 SCATTER = 0.1
 """Standard deviation of ln T between seeds."""
 
@@ -74,9 +79,29 @@ def recorded(
 
 
 def estimated(runs: Sequence[Run]) -> StudyEstimates:
-    """The runs as a study with its estimates."""
+    """The runs as a study with its estimates, but for the rates, which none of the claims asks
+    for."""
     own = tuple(runs)
-    return estimate_study(Study(Path("simulated"), own, own))
+    return StudyEstimates(Study(Path("simulated"), own, own), tuple(map(_estimate, own)))
+
+
+def _estimate(run: Run) -> RunEstimate:
+    first, last = memorization(run, DEFAULT_THRESHOLDS), generalization(run, DEFAULT_THRESHOLDS)
+    unknown = Missing(Unavailable.TOO_FEW_POINTS, "not asked for")
+    return RunEstimate(
+        run=run.name,
+        thresholds=DEFAULT_THRESHOLDS,
+        memorization=first,
+        generalization=last,
+        collapse_step=None,
+        contraction_rate=unknown,
+        efficiency=unknown,
+        squared_norm_memorization=squared_norm_at(run, first),
+        squared_norm_generalization=squared_norm_at(run, last),
+        squared_norm_peak=unknown,
+        squared_norm_final=unknown,
+        regime=Regime.UNKNOWN,
+    )
 
 
 def constant(value: float) -> Curve:
@@ -218,9 +243,8 @@ def calibrated(
     runs: list[Run] = []
     decays = np.geomspace(0.05, 1.5, configurations)
     for place, decay in enumerate(decays):
-        start = 8.3 - 0.3 * math.log(decay)
-        fall = 0.05 if place < small_falls else math.log(4.0)
-        middle = math.log(fall / (2 * ETA * math.sqrt(0.05 * 1.5)))
+        fall = 0.05 if place < small_falls else FALLS[place % len(FALLS)]
+        middle = math.log(1.2 / (2 * ETA * math.sqrt(0.05 * 1.5)))
         effect = shared * generator.normal()
         for seed in range(seeds):
             own_fall = max(0.005, fall + star_scatter * generator.normal())
@@ -231,11 +255,28 @@ def calibrated(
                 recorded(
                     f"decay {decay:.3g} {seed}",
                     delay=delay,
-                    log_norm=falling(start, own_fall / delay),
+                    log_norm=falling(LOG_STAR + fall, own_fall / delay),
                     decay=float(decay),
                     seed=seed,
                 )
             )
+    return estimated(runs)
+
+
+def with_delays_of_their_own(
+    generator: np.random.Generator, exponent: float, *, configurations: int = 8, seeds: int = 4
+) -> StudyEstimates:
+    """T goes as lambda^-exponent whatever V does, and V falls at 0.65 of the pure-decay rate.
+
+    V_star, V at the switch, is then what makes the formula give T back in every configuration.
+    """
+    runs: list[Run] = []
+    for decay in np.geomspace(0.05, 1.5, configurations):
+        for seed in range(seeds):
+            delay = 1500 * decay**-exponent * math.exp(SCATTER * generator.normal())
+            norm = falling(8.3 + 0.05 * generator.normal(), 2 * ETA * decay * 0.65)
+            name = f"decay {decay:.3g} {seed}"
+            runs.append(recorded(name, delay=delay, log_norm=norm, decay=float(decay), seed=seed))
     return estimated(runs)
 
 
