@@ -21,13 +21,8 @@ from nht_theory.estimators.transitions import delay_bounds
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
-from nht_theory.predictions.configuration_slopes import (
-    ConfigurationSlopes,
-    all_of,
-    fit_over_configurations,
-    wanting,
-)
-from nht_theory.predictions.rules import EQUIVALENCE, Decision, power_of
+from nht_theory.predictions.configuration_slopes import ConfigurationSlopes, fit_over_configurations
+from nht_theory.predictions.rules import EQUIVALENCE, Decision, all_of, power_of, wanting
 from nht_theory.predictions.selection import Pair
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs import columns

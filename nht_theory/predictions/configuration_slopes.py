@@ -1,4 +1,4 @@
-"""Slopes of ln T over configurations, and verdicts that rest on several decisions at once."""
+"""Slopes of ln T over configurations, with errors from leaving each of them out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nht_theory.conventions import VerdictKind
 from nht_theory.inference.censored_regression import CensoredRegression, fit_censored_regression
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
-from nht_theory.predictions.rules import ALPHA, Decision, decide
+from nht_theory.predictions.rules import Decision, decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,48 +86,3 @@ def fit_over_configurations(
     count = len(without)
     shifts = without - fit.coefficients
     return ConfigurationSlopes(fit, (count - 1) / count * shifts.T @ shifts, count)
-
-
-def all_of(decisions: Mapping[str, Decision]) -> tuple[VerdictKind, float, str]:
-    """Verdict, p-value and name of the deciding one where all of several must hold.
-
-    Refuted when one is (Bonferroni over all), supported when all are, and then only as surely as
-    the least sure of them.
-
-    Example:
-        >>> sure = decide(1.0, 0.01, 20, (0.8, 1.25))
-        >>> wrong = decide(0.0, 0.01, 20, (0.8, 1.25))
-        >>> all_of({"slope": sure, "scatter": wrong})[::2]
-        (<VerdictKind.REFUTED: 'refuted'>, 'scatter')
-        >>> all_of({"slope": sure, "scatter": decide(1.0, 0.08, 20, (0.8, 1.25))})[::2]
-        (<VerdictKind.SUPPORTED: 'supported'>, 'scatter')
-    """
-    against = {
-        name: own.p_value for name, own in decisions.items() if own.verdict is VerdictKind.REFUTED
-    }
-    if against:
-        name = min(against, key=lambda each: against[each])
-        p_value = min(1.0, len(decisions) * against[name])
-        if p_value <= ALPHA:
-            return VerdictKind.REFUTED, p_value, name
-        return VerdictKind.INCONCLUSIVE, p_value, name
-    open_ones = {
-        name: own for name, own in decisions.items() if own.verdict is VerdictKind.INCONCLUSIVE
-    }
-    name = max(open_ones or decisions, key=lambda each: decisions[each].p_value)
-    verdict = VerdictKind.INCONCLUSIVE if open_ones else VerdictKind.SUPPORTED
-    return verdict, decisions[name].p_value, name
-
-
-def wanting(missing: str, verdict: VerdictKind) -> VerdictKind:
-    """The verdict, but inconclusive where something is missing for "supported".
-
-    Example:
-        >>> wanting("no power law fitted", VerdictKind.SUPPORTED).value
-        'inconclusive'
-        >>> wanting("", VerdictKind.SUPPORTED).value
-        'supported'
-    """
-    if missing and verdict is VerdictKind.SUPPORTED:
-        return VerdictKind.INCONCLUSIVE
-    return verdict

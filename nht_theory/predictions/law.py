@@ -6,7 +6,6 @@ Twice: where the separation is ordered, as the paper claims, and on every delaye
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +24,14 @@ from nht_theory.inference.power import SlopeDesign, seeds_needed
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import clean_separation, selection
 from nht_theory.predictions.delays import Delays, delays
-from nht_theory.predictions.rules import ALPHA, EQUIVALENCE, POWER, Decision, decide, power_of
+from nht_theory.predictions.rules import (
+    EQUIVALENCE,
+    POWER,
+    Decision,
+    all_of,
+    decide,
+    power_of,
+)
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 
 WHERE_ORDERED, EVERYWHERE = "law", "law_everywhere"
@@ -81,7 +87,7 @@ def judge_rows(name: str, study: StudyEstimates, rows: Delays | None) -> Verdict
     except NhtError as error:
         return not_applicable(name, f"needs {NEEDS}; {error}")
     decisions = {predictor: against_one(fit, predictor) for predictor in (RATE, RATIO)}
-    verdict, p_value, decisive = both(decisions)
+    verdict, p_value, decisive = all_of(decisions)
     return Verdict(
         prediction=name,
         verdict=verdict,
@@ -149,37 +155,6 @@ def power_of_slope(
         f"with a true slope of 1 and a scatter of {fit.scale:.2f} in ln T between configurations "
         "needs, in configurations per value: " + ", ".join(plans)
     )
-
-
-def both(decisions: Mapping[str, Decision]) -> tuple[VerdictKind, float, str]:
-    """Verdict, p-value and name of the decision behind them, of decisions that must all hold.
-
-    Refuted when one is (Bonferroni over them), by the surest; otherwise the weakest decides.
-
-    Example:
-        >>> sure = decide(1.0, 0.01, math.inf, (0.8, 1.25))
-        >>> wrong = decide(0.0, 0.01, math.inf, (0.8, 1.25))
-        >>> verdict, _, name = both({"a": sure, "b": wrong})
-        >>> verdict.value, name, both({"a": sure, "b": sure})[0].value
-        ('refuted', 'b', 'supported')
-    """
-    against = {
-        name: own.p_value
-        for name, own in decisions.items()
-        if own.verdict is VerdictKind.REFUTED and len(decisions) * own.p_value <= ALPHA
-    }
-    if against:
-        name = min(against, key=lambda one: against[one])
-        return VerdictKind.REFUTED, len(decisions) * against[name], name
-    supported = all(own.verdict is VerdictKind.SUPPORTED for own in decisions.values())
-    unsure = {
-        name: own.p_value
-        for name, own in decisions.items()
-        if supported or own.verdict is not VerdictKind.SUPPORTED
-    }
-    name = max(unsure, key=lambda one: unsure[one])
-    kind = VerdictKind.SUPPORTED if supported else VerdictKind.INCONCLUSIVE
-    return kind, unsure[name], name
 
 
 def against_one(fit: CensoredRegression, name: str) -> Decision:

@@ -24,12 +24,8 @@ from nht_theory.estimators.transitions import delay_bounds
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
-from nht_theory.predictions.configuration_slopes import (
-    ConfigurationSlopes,
-    all_of,
-    fit_over_configurations,
-)
-from nht_theory.predictions.rules import ALPHA, Decision, more_data
+from nht_theory.predictions.configuration_slopes import ConfigurationSlopes, fit_over_configurations
+from nht_theory.predictions.rules import ALPHA, Decision, all_of, more_data
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run

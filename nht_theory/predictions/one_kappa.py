@@ -14,14 +14,16 @@ from nht_theory.estimators.results import Estimate, Interval, StudyEstimates
 from nht_theory.inference.censored_regression import fit_censored_regression
 from nht_theory.inference.samples import Vector
 from nht_theory.predictions import selection
-from nht_theory.predictions.configuration_slopes import all_of, fit_over_configurations, wanting
+from nht_theory.predictions.configuration_slopes import fit_over_configurations
 from nht_theory.predictions.delays import Delays, delays
 from nht_theory.predictions.rules import (
     ALPHA,
     EQUIVALENCE,
     NECESSITY_TOLERANCE,
     Decision,
+    all_of,
     more_data,
+    wanting,
 )
 from nht_theory.predictions.verdict import Prediction, Verdict, not_applicable
 

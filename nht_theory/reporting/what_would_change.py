@@ -15,7 +15,7 @@ def what_would_change(own: Verdict, claim: Prediction) -> str:
         >>> own = Verdict("P1", VerdictKind.SUPPORTED, 0.9, "share", None, 0.001, 50, 0, "rule",
         ...               holm_p_value=0.01)
         >>> what_would_change(own, prediction("P1"))
-        'pairs of runs in which the stronger decay leaves the larger final norm; open once p after
+        'configurations in which the stronger decay leaves the larger final norm; open once p after
         Holm exceeds 0.05 (now 0.01)'
     """
     if own.verdict is VerdictKind.NOT_APPLICABLE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -250,9 +251,9 @@ def test_carrier(carrying: str, expected: VerdictKind) -> None:
     runs = []
     for p in range(12):
         gaps = {name: generator.uniform(0.3, 3.0) for name in ("total", "embedding", "head")}
-        for seed in range(3):
+        for decay, seed in itertools.product((1.0, 1.25), range(2)):
             scatter = np.exp(0.2 * generator.normal())
-            switched = int(round(200 + 500 * gaps[carrying] * scatter, -2))
+            switched = int(round(200 + 500 / decay * gaps[carrying] * scatter, -2))
             series = {
                 name: 4000 * np.exp(-gap * (STEPS - 200.0) / (switched - 200))
                 for name, gap in gaps.items()
@@ -260,6 +261,7 @@ def test_carrier(carrying: str, expected: VerdictKind) -> None:
             runs.append(
                 run(
                     seed=seed,
+                    decay=decay,
                     switched=switched,
                     squared_norm=series["total"],
                     columns={
@@ -270,7 +272,9 @@ def test_carrier(carrying: str, expected: VerdictKind) -> None:
             )
     own = verdict("carrier", runs)
     assert own.verdict is expected
-    assert own.n == 36
+    assert own.units == len(
+        {(r.hyperparameters.weight_decay, r.hyperparameters.extra["p"]) for r in runs}
+    )
 
 
 def test_stability_repeats_at_the_other_thresholds() -> None:

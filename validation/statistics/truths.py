@@ -270,28 +270,28 @@ TRUTHS: tuple[Truth, ...] = (
     Truth(
         THE_LAW,
         _simulated(lawful),
-        holds=(*LAWS, "rival_laws", "prefactor", "necessity", "carrier"),
-        fails=("prefactor_pure_decay",),
+        holds=(*LAWS, "rival_laws", "prefactor", "necessity", "one_kappa"),
+        fails=("prefactor_pure_decay", "crossing_not_sufficient"),
     ),
     Truth(
         "delay independent of lambda",
         _simulated(with_delay(lambda cell: 2000.0)),
         holds=("prefactor", "emergence_events"),
-        fails=(*LAWS, "rival_laws", "P5", "prefactor_pure_decay", "P2"),
+        fails=(*LAWS, "rival_laws", "one_kappa", "P5", "prefactor_pure_decay", "P2"),
         silent=("part_whole",),
     ),
     Truth(
         "exponent 0.7",
         _simulated(with_delay(lambda cell: 1000 * cell.decay**-0.7)),
         holds=("emergence_events",),
-        fails=(*LAWS, "rival_laws", "P5", "P2"),
+        fails=(*LAWS, "rival_laws", "one_kappa", "P5", "P2"),
         silent=("part_whole",),
     ),
     Truth(
         "exponent 1.4",
         _simulated(with_delay(lambda cell: 500 * cell.decay**-1.4)),
         holds=("emergence_events",),
-        fails=(*LAWS, "rival_laws", "P5", "P2"),
+        fails=(*LAWS, "rival_laws", "one_kappa", "P5", "P2"),
         silent=("part_whole",),
     ),
     Truth(
@@ -317,7 +317,7 @@ TRUTHS: tuple[Truth, ...] = (
     Truth(
         "seeds correlated over configurations",
         seeds_correlated,
-        holds=(*LAWS, "rival_laws", "prefactor", "necessity"),
+        holds=(*LAWS, "rival_laws", "one_kappa", "prefactor", "necessity"),
     ),
     Truth(
         "configuration effect of 0.3",
@@ -327,13 +327,13 @@ TRUTHS: tuple[Truth, ...] = (
     Truth(
         "half of the runs censored",
         half_censored,
-        holds=(*LAWS, "rival_laws", "prefactor", "necessity"),
+        holds=(*LAWS, "rival_laws", "one_kappa", "prefactor", "necessity"),
         fails=("P2",),
     ),
     Truth(
         "grid as coarse as the delay",
         coarse_grid,
-        holds=(*LAWS, "rival_laws", "prefactor", "necessity"),
+        holds=(*LAWS, "rival_laws", "one_kappa", "prefactor", "necessity"),
     ),
     Truth(
         "SGD memorises in 60 %",
@@ -343,7 +343,7 @@ TRUTHS: tuple[Truth, ...] = (
     Truth(
         "no order in V",
         _simulated(without_order),
-        fails=(*LAWS, "rival_laws", "P5", "P2"),
+        fails=(*LAWS, "rival_laws", "one_kappa", "P5", "P2"),
         silent=("P1", "P4", "part_whole"),
     ),
     Truth(
