@@ -15,3 +15,12 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the public logs of ../shared/data are absent")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def shared_cases(shared_data: Path) -> Path:
+    """The directory of inputs that once failed."""
+    cases = shared_data.parent / "cases"
+    if not cases.is_dir():
+        pytest.skip("the cases of ../shared/cases are absent")
+    return cases

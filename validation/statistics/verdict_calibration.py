@@ -91,8 +91,8 @@ def simulated_study(truth: Law, seed: int) -> StudyEstimates:
     for eta, decay, modulus in product((5e-4, 1e-3, 2e-3), (0.1, 0.3, 1.0), RATIOS):
         shared = CONFIGURATION_SCATTER * generator.normal()
         for replicate in range(SEEDS):
-            start = 4000 * decay**-0.3 * np.exp(0.1 * generator.normal())
-            star = 4000 * decay**-0.3 / RATIOS[modulus] * np.exp(0.05 * generator.normal())
+            start = 4000 * decay**-0.1 * np.exp(0.1 * generator.normal())
+            star = 4000 / RATIOS[modulus] * np.exp(0.05 * generator.normal())
             scatter = shared + RUN_SCATTER * generator.normal()
             delay = truth(eta, decay, start, star) * np.exp(scatter)
             settings = Hyperparameters(
