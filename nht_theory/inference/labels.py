@@ -6,13 +6,14 @@ how often a label occurs, and a label that every member has decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from nht_theory.errors import DomainError
+from nht_theory.inference.lattice import convolved, lattice_tail
 from nht_theory.inference.results import Alternative, HypothesisTest
 from nht_theory.inference.samples import Vector, finite_vector
 
@@ -62,7 +63,7 @@ def ordered_labels(
     return HypothesisTest(
         statistic=float(observed),
         statistic_name="pairs in the predicted order",
-        p_value=_tail(_convolved(nulls), observed, alternative),
+        p_value=lattice_tail(convolved(nulls), observed, alternative),
         n=len(labels),
         alternative=alternative,
         method=f"exact permutation of labels within {len(members)} blocks",
@@ -101,7 +102,7 @@ def shared_labels(
     return HypothesisTest(
         statistic=float(observed),
         statistic_name="members with both labels",
-        p_value=_tail(_convolved(nulls), observed, alternative),
+        p_value=lattice_tail(convolved(nulls), observed, alternative),
         n=len(first),
         alternative=alternative,
         method=f"Fisher's exact test within {len(members)} blocks",
@@ -149,19 +150,3 @@ def _pairs_distribution(labels: Sequence[str], order: Collection[tuple[str, str]
         reached = following
     (counted,) = reached.values()
     return np.asarray(counted / counted.sum())
-
-
-def _convolved(distributions: Iterable[Vector]) -> Vector:
-    total = np.ones(1)
-    for distribution in distributions:
-        total = np.convolve(total, distribution)
-    return total
-
-
-def _tail(null: Vector, observed: int, alternative: Alternative) -> float:
-    upper, lower = float(null[observed:].sum()), float(null[: observed + 1].sum())
-    if alternative is Alternative.GREATER:
-        return min(1.0, upper)
-    if alternative is Alternative.LESS:
-        return min(1.0, lower)
-    return min(1.0, 2 * min(upper, lower))

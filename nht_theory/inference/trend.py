@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from nht_theory.errors import DomainError
+from nht_theory.inference.lattice import convolved, lattice_tail
 from nht_theory.inference.results import Alternative, HypothesisTest
 from nht_theory.inference.samples import Vector, check_same_length, finite_vector, group_codes
 
@@ -71,8 +72,8 @@ def jonckheere_terpstra(
     observed = sum(_twice_j(*pair) for pair in inside)
     n = sum(pair[0].size for pair in inside)
     if all(_states(*pair) <= EXACT_STATES for pair in inside):
-        null = _convolve(_twice_j_distribution(*pair) for pair in inside)
-        p_value = _tail_of_lattice(null, observed, alternative)
+        null = convolved(_twice_j_distribution(*pair) for pair in inside)
+        p_value = lattice_tail(null, observed, alternative)
         method = f"exact permutation distribution within {len(inside)} blocks, ties included"
     else:
         moments = [_j_moments(*pair) for pair in inside]
@@ -134,8 +135,8 @@ def page_l(
     weights = np.arange(1, treatments + 1)
     statistic = int((twice_ranks * weights).sum())
     if treatments <= EXACT_TREATMENTS:
-        null = _convolve(_twice_l_distribution(row) for row in twice_ranks)
-        p_value = _tail_of_lattice(null, statistic, alternative)
+        null = convolved(_twice_l_distribution(row) for row in twice_ranks)
+        p_value = lattice_tail(null, statistic, alternative)
         method = "exact permutation distribution within rows, ties included"
     else:
         spread = weights.var() * twice_ranks.var(axis=1) * treatments**2 / (treatments - 1)
@@ -266,24 +267,6 @@ def _twice_l_distribution(twice_ranks: NDArray[np.int64]) -> Vector:
         reached = following
     (counts,) = reached.values()
     return np.asarray(counts / counts.sum())
-
-
-def _convolve(distributions: Iterable[Vector]) -> Vector:
-    """Distribution of a sum of independent lattice variables."""
-    total = np.ones(1)
-    for distribution in distributions:
-        total = np.convolve(total, distribution)
-    return total
-
-
-def _tail_of_lattice(null: Vector, observed: int, alternative: Alternative) -> float:
-    """Tail probability on a lattice; two-sided is twice the smaller tail."""
-    upper, lower = float(null[observed:].sum()), float(null[: observed + 1].sum())
-    if alternative is Alternative.GREATER:
-        return min(1.0, upper)
-    if alternative is Alternative.LESS:
-        return min(1.0, lower)
-    return min(1.0, 2 * min(upper, lower))
 
 
 def _normal_tail(observed: float, mean: float, variance: float, alternative: Alternative) -> float:
