@@ -145,8 +145,8 @@ def test_of_logs_and_checkpoints(
     expected = said(without)
     assert said(with_broken) == expected
     assert expected["runs"]["distinct"] == len(written)
-    decided = [own for own in expected["verdicts"] if own["verdict"] in ("supported", "refuted")]
-    assert len(decided) >= 3
+    judged = [own for own in expected["verdicts"] if own["verdict"] != "not applicable"]
+    assert len(judged) >= 5
     estimated = [own for own in expected["estimates"] if own["squared_norm_generalization"]]
     assert len(estimated) >= 3
 
