@@ -180,3 +180,9 @@ def test_no_contraction_rate_is_given_for_a_growing_norm(muon: Validation) -> No
     for own in muon.estimates:
         if hasattr(own.contraction_rate, "value"):
             assert own.contraction_rate.value > 0
+
+
+@pytest.mark.parametrize("which", ["companion", "muon"])
+def test_no_test_of_a_claim_ends_in_an_error(which: str, request: pytest.FixtureRequest) -> None:
+    validation: Validation = request.getfixturevalue(which)
+    assert [own.failure for own in validation.verdicts if own.failure] == []
