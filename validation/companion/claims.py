@@ -9,8 +9,9 @@ from published_figures import eta_line, lambda_line, modulus_line
 
 from nht_theory.estimators.results import Estimate, StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
-from nht_theory.inference.censored_regression import CensoredRegression, fit_censored_regression
+from nht_theory.inference.censored_regression import CensoredRegression
 from nht_theory.inference.censored_times import CensoredTimes
+from nht_theory.inference.configuration_means import fit_configuration_means
 from nht_theory.predictions.clean_separation import separations
 from nht_theory.predictions.registry import prediction
 from nht_theory.predictions.rules import EQUIVALENCE, decide
@@ -86,6 +87,7 @@ def claims(validation: Validation) -> list[Claim]:
             "0 of 15 SGD runs memorise",
         ),
         *[_of(verdict[name], "reported", "no estimator is given") for name in ("P1", "P2", "P3")],
+        _of(verdict["emergence_events"], "claimed, without figures", "no estimator is given"),
     ]
 
 
@@ -111,8 +113,8 @@ def separation_rows(validation: Validation) -> list[dict[str, object]]:
     return rows
 
 
-def eta_fit(estimates: StudyEstimates) -> CensoredRegression:
-    """Censored regression of the delay on ln(1/eta) at lambda 1, p 97, distinct AdamW runs."""
+def eta_rows(estimates: StudyEstimates) -> tuple[CensoredTimes, list[float]]:
+    """Delays and ln(1/eta) of the distinct AdamW runs at lambda 1 and p 97."""
     low, high, log_inverse = [], [], []
     for run, own in estimates.pairs():
         chosen = run.hyperparameters
@@ -125,15 +127,22 @@ def eta_fit(estimates: StudyEstimates) -> CensoredRegression:
             low.append(bounds[0])
             high.append(bounds[1])
             log_inverse.append(-np.log(chosen.learning_rate))
-    return fit_censored_regression(
-        CensoredTimes.of(low, high),
-        np.column_stack([np.ones(len(low)), log_inverse]),
+    return CensoredTimes.of(low, high), log_inverse
+
+
+def eta_fit(times: CensoredTimes, log_inverse: list[float]) -> CensoredRegression:
+    """Regression of the delay on ln(1/eta), over the learning rates."""
+    return fit_configuration_means(
+        times,
+        np.column_stack([np.ones(times.n), log_inverse]),
         ("constant", "ln(1/eta)"),
+        log_inverse,
     )
 
 
 def _eta_claim(estimates: StudyEstimates, own: str) -> Claim:
-    fit = eta_fit(estimates)
+    times, log_inverse = eta_rows(estimates)
+    fit = eta_fit(times, log_inverse)
     slope = fit.coefficient("ln(1/eta)")
     decision = decide(slope.value, slope.standard_error, fit.degrees_of_freedom, EQUIVALENCE)
     return Claim(
@@ -141,8 +150,8 @@ def _eta_claim(estimates: StudyEstimates, own: str) -> Claim:
         paper="R^2 = 0.92",
         own=own,
         ours=f"slope of ln T on ln(1/eta) = {slope.value:.3f} "
-        f"[{slope.interval.low:.3f}, {slope.interval.high:.3f}], n = {fit.n}, "
-        f"{fit.n_right_censored} right-censored",
+        f"[{slope.interval.low:.3f}, {slope.interval.high:.3f}], over {fit.n} learning rates, "
+        f"n = {times.n}, {times.n_right_censored} right-censored",
         verdict=decision.verdict.value,
         why=f"the 95 % interval against 1 within {EQUIVALENCE}, lambda = 1 and p = 97; a power of "
         "1/eta above one also gives a high R^2 against 1/eta",

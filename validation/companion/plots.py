@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from claims import eta_fit
+from claims import eta_fit, eta_rows
 from published_figures import eta_line, lambda_line
 
 from nht_theory.estimators.results import StudyEstimates
@@ -29,7 +29,7 @@ def draw(validation: Validation, directory: Path) -> None:
         published=lambda x: line.slope * x + line.intercept,
         title="1/lambda",
     )
-    fit = eta_fit(estimates)
+    fit = eta_fit(*eta_rows(estimates))
     _scatter(
         estimates,
         directory / "eta_sweep.svg",
