@@ -11,18 +11,14 @@ that is what is printed, after Holm over the claims of the study.
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from nht_theory.inference.binomial import binomial_test
 from nht_theory.predictions.judging import family_wise, judge_each
 from nht_theory.predictions.registry import PREDICTIONS
-from validation.statistics.resumable import outcomes
+from validation.statistics.resumable import run_script
 from validation.statistics.truths import TRUTHS, Truth
 
 CONFIGURATIONS = (3, 4, 6, 8, 12, 16)
@@ -100,16 +96,5 @@ def row(truth: Truth, claim: str, studies: Sequence[Mapping[str, str]]) -> dict[
     }
 
 
-def main() -> None:
-    """Judge the studies, and print the table."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("simulations", type=int, nargs="?", default=60)
-    options.add_argument("--keep", type=Path, help="JSON lines to write to and to go on from")
-    options.add_argument("--minutes", type=float, default=math.inf)
-    chosen = options.parse_args()
-    said = outcomes(list(BY_NAME), judged, chosen.simulations, chosen.keep, chosen.minutes)
-    print(json.dumps(table(said), indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    run_script(__doc__, list(BY_NAME), judged, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import time
@@ -54,3 +55,19 @@ def _kept(keep: Path | None) -> dict[tuple[str, int], Said]:
         return {}
     lines = [json.loads(line) for line in keep.read_text().splitlines() if line.endswith("}}")]
     return {(line["truth"], line["simulation"]): line["said"] for line in lines}
+
+
+def run_script(
+    description: str | None,
+    truths: Sequence[str],
+    judged: Callable[[str, int], Said],
+    table: Callable[[Mapping[str, Sequence[Said]]], object],
+) -> None:
+    """Judge as many studies as the command line asks for, and print their table as JSON."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("simulations", type=int, nargs="?", default=60)
+    options.add_argument("--keep", type=Path, help="JSON lines to write to and to go on from")
+    options.add_argument("--minutes", type=float, default=math.inf)
+    chosen = options.parse_args()
+    said = outcomes(truths, judged, chosen.simulations, chosen.keep, chosen.minutes)
+    print(json.dumps(table(said), indent=1))

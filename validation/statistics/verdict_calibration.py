@@ -13,9 +13,6 @@ study of twenty. P6 is true of every law here but the free power law and the hel
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
@@ -30,7 +27,7 @@ from nht_theory.inference.binomial import binomial_test
 from nht_theory.predictions.registry import prediction
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
-from validation.statistics.resumable import outcomes
+from validation.statistics.resumable import run_script
 
 EFFICIENCY = 0.65
 RUN_SCATTER, CONFIGURATION_SCATTER = 0.15, 0.05
@@ -171,16 +168,5 @@ def table(said: Mapping[str, Sequence[Mapping[str, str]]]) -> list[dict[str, obj
     return rows
 
 
-def main() -> None:
-    """Judge the studies, and print the table."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("simulations", type=int, nargs="?", default=60)
-    options.add_argument("--keep", type=Path, help="JSON lines to write to and to go on from")
-    options.add_argument("--minutes", type=float, default=math.inf)
-    chosen = options.parse_args()
-    said = outcomes(list(TRUTHS), judged, chosen.simulations, chosen.keep, chosen.minutes)
-    print(json.dumps(table(said), indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    run_script(__doc__, list(TRUTHS), judged, table)
