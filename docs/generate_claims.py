@@ -5,9 +5,9 @@ from __future__ import annotations
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.rules import ALPHA
-from nht_theory.predictions.verdict import Prediction
+from nht_theory.claims.registry import CLAIMS
+from nht_theory.claims.rules import ALPHA
+from nht_theory.claims.verdict import Claim
 
 INTRODUCTION = f"""
 A verdict is *supported*, *refuted*, *inconclusive* or *not applicable*. Each claim is judged by
@@ -19,7 +19,7 @@ stands in `validation/statistics`.
 """
 
 
-def section(claim: Prediction) -> str:
+def section(claim: Claim) -> str:
     """The part of the page about one claim."""
     facts = {
         "Needs": claim.needs,
@@ -34,13 +34,13 @@ def section(claim: Prediction) -> str:
     lines = [
         f"| {term} | {text.replace('|', chr(92) + '|')} |" for term, text in facts.items() if text
     ]
-    return "\n".join([f"## {claim.name}", "", claim.claim, "", "| | |", "|---|---|", *lines])
+    return "\n".join([f"## {claim.name}", "", claim.statement, "", "| | |", "|---|---|", *lines])
 
 
 def claims_page() -> str:
     """The page of all claims."""
     parts = ["# Claims, and how each is judged", INTRODUCTION.strip()]
-    return "\n\n".join([*parts, *map(section, PREDICTIONS)]) + "\n"
+    return "\n\n".join([*parts, *map(section, CLAIMS)]) + "\n"
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nht_theory.predictions.validate import validate
+    from nht_theory.claims.validate import validate
     from nht_theory.runs.load import load_study
 
 _HOME = {
     "load_study": "nht_theory.runs.load",
-    "validate": "nht_theory.predictions.validate",
+    "validate": "nht_theory.claims.validate",
 }
 
 __all__ = ["load_study", "validate"]

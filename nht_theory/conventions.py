@@ -8,12 +8,17 @@ gamma_V, per optimiser step: minus the logarithm of the one-step ratio of V.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 FORMULA_CONVENTION = (
     "V = ||theta||^2; rates are of V, per step; decoupled decay theta <- (1 - eta*lambda) theta"
 )
+
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with the name of the work, how many of its parts are done, and how many there are."""
 
 
 class DecayForm(StrEnum):

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nht_theory.claims.registry import CLAIMS
 from nht_theory.errors import InputError
-from nht_theory.predictions.registry import PREDICTIONS
 from validation.studies.catalogue import STUDIES
 from validation.studies.markdown import table, with_blocks
 from validation.studies.page import statistic
@@ -54,7 +54,7 @@ def sources() -> list[Source]:
 
 def _companion() -> Source:
     claims = json.loads(COMPANION_RESULTS.read_text(encoding="utf-8"))["claims"]
-    names = {own.claim: own.name for own in PREDICTIONS}
+    names = {own.statement: own.name for own in CLAIMS}
     verdicts = {
         names[one["claim"]]: (one["ours"].split(", n = ")[0], one["verdict"], _count(one["ours"]))
         for one in claims
@@ -98,8 +98,8 @@ def rows() -> Iterator[tuple[str, ...]]:
     """One row for each claim and each domain that judged it, or is meant to."""
     published = _published()
     everything = sources()
-    for own in PREDICTIONS:
-        claim = f"**{own.name}** {own.claim}"
+    for own in CLAIMS:
+        claim = f"**{own.name}** {own.statement}"
         for source in everything:
             paper = published.get(own.name, {}).get(source.name, "")
             link = f"[page]({source.page})"
@@ -116,7 +116,7 @@ def rows() -> Iterator[tuple[str, ...]]:
 
 def _beyond_the_registry(companion: Source) -> Iterator[tuple[str, ...]]:
     """Claims of the companion that ``nht validate`` does not judge, from its re-analysis."""
-    known = {own.claim for own in PREDICTIONS}
+    known = {own.statement for own in CLAIMS}
     for one in json.loads(COMPANION_RESULTS.read_text(encoding="utf-8"))["claims"]:
         if one["claim"] not in known:
             ours, runs = one["ours"].split(", n = ")[0], _count(one["ours"])
@@ -128,7 +128,7 @@ def _beyond_the_registry(companion: Source) -> Iterator[tuple[str, ...]]:
 def _published() -> Mapping[str, Mapping[str, str]]:
     path = HERE / "published_claims.toml"
     content: dict[str, dict[str, str]] = tomllib.loads(path.read_text(encoding="utf-8"))
-    known = {own.name for own in PREDICTIONS}
+    known = {own.name for own in CLAIMS}
     places = {COMPANION, *(plan.name for plan in STUDIES)}
     for claim, reported in content.items():
         if claim not in known or not reported.keys() <= places:

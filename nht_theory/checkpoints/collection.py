@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collection_put_off() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Collect no garbage meanwhile; threads may do so at the same time.
 
     Example:
-        >>> with collection_put_off():
+        >>> with gc_disabled():
         ...     gc.isenabled()
         False
         >>> gc.isenabled()

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from nht_theory.checkpoints.collection import collection_put_off
+from nht_theory.checkpoints.collection import gc_disabled
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.mapped_file import MappedFile
@@ -111,7 +111,7 @@ def squared_norms(
         >>> norms["fc.weight"], norms.total
         (24.0, 24.0)
     """
-    with collection_put_off(), open_checkpoint(Path(file), weights) as contents:
+    with gc_disabled(), open_checkpoint(Path(file), weights) as contents:
         measured = _measured(contents.parameters, exact, read)
         values = {name: value for name, (value, _) in measured.items()}
         copies = stored_copies(contents.parameters, values)

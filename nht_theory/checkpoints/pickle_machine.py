@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from nht_theory.checkpoints import limits
-from nht_theory.checkpoints.collection import collection_put_off
+from nht_theory.checkpoints.collection import gc_disabled
 from nht_theory.checkpoints.pickle_operands import OperandReader
 from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
 from nht_theory.errors import InputError, UnsafeFileError
@@ -66,7 +66,7 @@ class PickleMachine(OperandReader):
             InputError: the bytes are no complete pickle.
             UnsafeFileError: it is longer than any checkpoint needs, or ``check`` refused it.
         """
-        with collection_put_off():  # it would take nine tenths of the time
+        with gc_disabled():  # it would take nine tenths of the time
             return self._interpret()
 
     # A method for each instruction would take twice as long.

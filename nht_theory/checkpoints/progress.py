@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Progress:
+class ScanProgress:
     """A moment of reading many checkpoints.
 
     Attributes:
@@ -18,7 +18,7 @@ class Progress:
         seconds: since the start.
 
     Example:
-        >>> now = Progress(bytes_read=50, bytes_total=200, files_done=1, files_total=4, seconds=2.0)
+        >>> now = ScanProgress(50, 200, files_done=1, files_total=4, seconds=2.0)
         >>> now.bytes_per_second, now.seconds_left
         (25.0, 6.0)
     """
@@ -41,13 +41,13 @@ class Progress:
         return max(0, self.bytes_total - self.bytes_read) / rate if rate > 0 else None
 
 
-Report = Callable[[Progress], None]
+ScanCallback = Callable[[ScanProgress], None]
 
 
 class Meter:
     """Counts from several threads and reports at most ten times a second."""
 
-    def __init__(self, report: Report | None, files_total: int, bytes_total: int) -> None:
+    def __init__(self, report: ScanCallback | None, files_total: int, bytes_total: int) -> None:
         self._report = report
         self._files_total = files_total
         self._bytes_total = bytes_total
@@ -76,5 +76,5 @@ class Meter:
             return
         self._last = seconds
         self._report(
-            Progress(self._bytes, self._bytes_total, self._files, self._files_total, seconds)
+            ScanProgress(self._bytes, self._bytes_total, self._files, self._files_total, seconds)
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nht_theory.checkpoints import norm_cache
 from nht_theory.checkpoints.norms import SquaredNorms, squared_norms
-from nht_theory.checkpoints.progress import Meter, Report
+from nht_theory.checkpoints.progress import Meter, ScanCallback
 from nht_theory.errors import InputError
 
 _MOST_WORKERS = 4
@@ -27,7 +27,7 @@ def read_all(
     weights: str,
     cache: bool,
     workers: int | None,
-    progress: Report | None,
+    progress: ScanCallback | None,
 ) -> list[SquaredNorms | InputError]:
     """The squared norms of each checkpoint, or the error that says why there are none.
 

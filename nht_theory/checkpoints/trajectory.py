@@ -17,7 +17,7 @@ from nht_theory.checkpoints.left_out import LeftOut, refused
 from nht_theory.checkpoints.norms import Shape, SquaredNorms
 from nht_theory.checkpoints.notes import Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
-from nht_theory.checkpoints.progress import Report
+from nht_theory.checkpoints.progress import ScanCallback
 from nht_theory.checkpoints.reading import read_all
 from nht_theory.checkpoints.weight_sets import LIVE
 from nht_theory.errors import InputError
@@ -81,7 +81,7 @@ def norm_trajectory(
     decayed: Collection[str] | None = None,
     cache: bool = True,
     workers: int | None = None,
-    progress: Report | None = None,
+    progress: ScanCallback | None = None,
 ) -> NormTrajectory:
     """Squared norms, total and by group, at every checkpoint of a run.
 

@@ -55,8 +55,8 @@ def cite(
     JSON: n, seeds, censored runs and how they were treated, estimates with their intervals, fit,
     held-out error, rival laws, thresholds, data hash and version.
     """
+    from nht_theory.claims.validate import validate
     from nht_theory.cli.reading import read_study
-    from nht_theory.predictions.validate import validate
     from nht_theory.reporting.citation import cite as citation_of
 
     options = read_options(column_map, pattern, settings, exact=exact, weights=weights)

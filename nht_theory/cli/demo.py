@@ -140,9 +140,9 @@ def _where_they_are(workers: Workers) -> str:
 
 def _conclude(output: Path, *, as_json: bool) -> int:
     """Validate what was trained, hold the forecasts against it, write the report."""
+    from nht_theory.claims.validate import validate
     from nht_theory.cli import demo_forecasts
     from nht_theory.estimators.results import StudyEstimates
-    from nht_theory.predictions.validate import validate
     from nht_theory.reporting.assemble import report_content
     from nht_theory.reporting.html import write_report
     from nht_theory.reporting.terminal import print_story

@@ -14,8 +14,8 @@ from nht_theory.errors import InputError
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.transitions import memorization
 from nht_theory.forecasting.at_memorization import forecast_at_memorization
+from nht_theory.forecasting.backtest import ScoredForecast
 from nht_theory.forecasting.forecast import Forecast
-from nht_theory.reporting.content import ScoredForecast
 from nht_theory.runs import columns
 from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Run

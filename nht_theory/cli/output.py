@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-Report = Callable[[str, int, int], None]
-"""Called with what is being done, how many parts are done, and how many there are."""
+from nht_theory.conventions import ProgressCallback
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +78,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
+def progress() -> Iterator[ProgressCallback]:
     """Report long work on standard error: a bar on a terminal, plain lines elsewhere.
 
     Yields:
@@ -112,7 +111,7 @@ def progress() -> Iterator[Report]:
         yield show
 
 
-def _plain_progress() -> Report:
+def _plain_progress() -> ProgressCallback:
     """Lines at every tenth of an activity, and none for one of few parts."""
     last = (0, 0, -1)  # parts done, parts in all, tenth
 

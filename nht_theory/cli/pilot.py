@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nht_theory.cli.demo_runs import ONE_THREAD, TRAINER
 from nht_theory.errors import InputError
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all
 from nht_theory.forecasting.pilot import PilotRun, next_pilot
 from nht_theory.forecasting.plan import TrainingPlan, plan_from_observations
 from nht_theory.runs.load import load_study
@@ -68,7 +68,7 @@ def predict_from_pilots(
             remedy="set them in the configuration",
         )
     budget = int(share * total)
-    done: list[Observation] = []
+    done: list[ObservedRun] = []
     taken = 0
     while (pilot := next_pilot(rate, decay, done, budget - taken)) is not None:
         place = directory / f"pilot-{len(done)}"

@@ -48,16 +48,16 @@ def plot(
     """
     from nht_theory.cli.reading import read_study
     from nht_theory.estimators.summary import estimate_study
+    from nht_theory.forecasting.backtest import backtest
     from nht_theory.reporting.content import ReportContent
     from nht_theory.reporting.figures.catalogue import build
     from nht_theory.reporting.marks import Undrawn
     from nht_theory.reporting.paper import write_figure
-    from nht_theory.reporting.retrospect import forecasts_in_retrospect
 
     options = read_options(column_map, pattern, settings, exact=exact, weights=weights)
     estimated = estimate_study(read_study(path, options), thresholds_of(threshold, persistence))
     # Only one figure needs forecasts, and they take the longest.
-    forecasts = forecasts_in_retrospect(estimated)[0] if name == "forecasts" else ()
+    forecasts = backtest(estimated)[0] if name == "forecasts" else ()
     figure = build(name, ReportContent(estimated, (), forecasts=forecasts))
     if isinstance(figure, Undrawn):
         raise InputError(f"{figure.title} cannot be drawn: {figure.reason}", source=path)

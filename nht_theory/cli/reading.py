@@ -14,7 +14,7 @@ from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.study import Study
 
 if TYPE_CHECKING:
-    from nht_theory.checkpoints.progress import Progress
+    from nht_theory.checkpoints.progress import ScanProgress
 
 
 def read_study(
@@ -47,7 +47,7 @@ def read_study(
             amount = f"{done}/{total}"
             bar.update(task, description="logs", completed=done, total=total, amount=amount)
 
-        def of_checkpoints(now: Progress) -> None:
+        def of_checkpoints(now: ScanProgress) -> None:
             bar.update(
                 task,
                 description="checkpoints",
@@ -77,14 +77,14 @@ def read_earlier(
         return read_study(path, replace(stated, must_match=False), quiet=quiet), options
 
 
-def amount_of(now: Progress) -> str:
+def amount_of(now: ScanProgress) -> str:
     """Checkpoints done, rate and time left, in a few words.
 
     Example:
-        >>> from nht_theory.checkpoints.progress import Progress
-        >>> amount_of(Progress(5_000_000, 20_000_000, 1, 4, seconds=2.0))
+        >>> from nht_theory.checkpoints.progress import ScanProgress
+        >>> amount_of(ScanProgress(5_000_000, 20_000_000, 1, 4, seconds=2.0))
         '1/4, 2.5 MB/s, 6 s left'
-        >>> amount_of(Progress(0, 0, 4, 4, seconds=0.1))
+        >>> amount_of(ScanProgress(0, 0, 4, 4, seconds=0.1))
         '4/4'
     """
     said = [f"{now.files_done}/{now.files_total}"]

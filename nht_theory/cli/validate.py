@@ -24,7 +24,7 @@ from nht_theory.conventions import DEFAULT_THRESHOLDS, VerdictKind
 from nht_theory.errors import InputError
 
 if TYPE_CHECKING:
-    from nht_theory.predictions.validate import Validation
+    from nht_theory.claims.validate import Validation
     from nht_theory.runs.options import ReadOptions
 
 
@@ -73,15 +73,15 @@ def validate(
         _print_plan(path, options, as_json=json)
         return EXIT_DONE
 
+    from nht_theory.claims.validate import validate as validate_study
     from nht_theory.cli.reading import read_study
-    from nht_theory.predictions.validate import validate as judge
     from nht_theory.reporting.assemble import report_content
     from nht_theory.reporting.html import write_report
     from nht_theory.reporting.terminal import print_story
 
     study = read_study(path, options, quiet=json)
     with progress() as say:
-        validation = judge(study, thresholds_of(threshold, persistence), say)
+        validation = validate_study(study, thresholds_of(threshold, persistence), say)
     content = None if json and report is None else report_content(validation)
     if report is not None and content is not None:
         write_report(content, report)
@@ -116,7 +116,7 @@ def _print_plan(path: Path, options: ReadOptions, *, as_json: bool) -> None:
 
 def _print_claims(*, as_json: bool) -> None:
     """Every claim with what it needs and the rule that decides."""
-    from nht_theory.predictions.registry import PREDICTIONS
+    from nht_theory.claims.registry import CLAIMS
 
     if as_json:
         names = (
@@ -129,10 +129,10 @@ def _print_claims(*, as_json: bool) -> None:
             "undecidable",
             "references",
         )
-        print_json([{name: getattr(claim, name) for name in names} for claim in PREDICTIONS])
+        print_json([{name: getattr(claim, name) for name in names} for claim in CLAIMS])
         return
-    for claim in PREDICTIONS:
-        print(f"{claim.name}: {claim.claim}")
+    for claim in CLAIMS:
+        print(f"{claim.name}: {claim.statement}")
         print(f"  needs: {claim.needs}")
         print(f"  rule: {claim.rule}")
         print(f"  would refute it: {claim.against}")

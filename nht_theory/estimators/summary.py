@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
+from nht_theory.conventions import DEFAULT_THRESHOLDS, ProgressCallback, Thresholds
 from nht_theory.estimators import norms
 from nht_theory.estimators.contraction import contraction_rate, descent_window
 from nht_theory.estimators.efficiency import efficiency
@@ -18,9 +16,6 @@ from nht_theory.estimators.transitions import (
 )
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many parts are done, and how many there are."""
 
 
 def estimate_run(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> RunEstimate:
@@ -53,7 +48,7 @@ def estimate_run(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> RunEs
 def estimate_study(
     study: Study,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> StudyEstimates:
     """:func:`estimate_run` of every distinct run, in the study's order."""
     estimates = []

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.forecasting.calibration import observe, observe_all
+from nht_theory.forecasting.calibration_set import earlier_runs
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.decay_advice import DecayAdvice, advise_decay
-from nht_theory.forecasting.earlier_runs import earlier_runs
 from nht_theory.forecasting.early_stop import StopAdvice, stop_advice
 from nht_theory.forecasting.forecast import Forecast
 from nht_theory.forecasting.forecast_run import forecast_known

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nht_theory.estimators.norms import squared_norm_at_time
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.shrunken_regression import Array
+from nht_theory.forecasting.bayesian_ridge import Array
+from nht_theory.forecasting.calibration import ObservedRun
 
-Fit = Callable[[Sequence[Observation], tuple[str, ...], Observation], float | None]
+Fit = Callable[[Sequence[ObservedRun], tuple[str, ...], ObservedRun], float | None]
 """From earlier runs that obeyed the law, the settings that differ among them and the run
 forecast: its delay in steps, or None where the formula does not apply."""
 
@@ -37,18 +37,18 @@ class Baseline:
     at_memorization: bool = False
 
 
-def _inverse(*powers: tuple[str, float]) -> Callable[[Observation], float]:
+def _inverse(*powers: tuple[str, float]) -> Callable[[ObservedRun], float]:
     """1 over a product of powers of settings."""
     return lambda one: float(np.prod([one.settings[name] ** -power for name, power in powers]))
 
 
 def _relative_least_squares(
-    columns: Callable[[Observation, tuple[str, ...]], list[float]],
+    columns: Callable[[ObservedRun, tuple[str, ...]], list[float]],
 ) -> Fit:
     """delay = linear form, fitted to the least sum of squared relative errors."""
 
     def forecast(
-        earlier: Sequence[Observation], names: tuple[str, ...], target: Observation
+        earlier: Sequence[ObservedRun], names: tuple[str, ...], target: ObservedRun
     ) -> float | None:
         if not {_RATE, _DECAY} <= set(target.settings):
             return None
@@ -62,13 +62,13 @@ def _relative_least_squares(
 
 
 def _log_linear(
-    earlier: Sequence[Observation], names: tuple[str, ...], target: Observation
+    earlier: Sequence[ObservedRun], names: tuple[str, ...], target: ObservedRun
 ) -> float | None:
     return float(np.exp(_regress_log(earlier, names, target, np.log(_recorded(earlier)))))
 
 
 def _companion(
-    earlier: Sequence[Observation], names: tuple[str, ...], target: Observation
+    earlier: Sequence[ObservedRun], names: tuple[str, ...], target: ObservedRun
 ) -> float | None:
     """ln(V_mem/V_post)/gamma of arXiv 2603.13331: V_mem at the evaluation that saw the run
     memorise, V_post the norm at the end of earlier runs, gamma the published rate."""
@@ -83,18 +83,18 @@ def _companion(
 
 
 def _regress_log(
-    earlier: Sequence[Observation], names: tuple[str, ...], target: Observation, logs: Array
+    earlier: Sequence[ObservedRun], names: tuple[str, ...], target: ObservedRun, logs: Array
 ) -> float:
     design = np.array([_log_row(one, names) for one in earlier])
     fitted, *_ = np.linalg.lstsq(design, logs, rcond=None)
     return float(np.array(_log_row(target, names)) @ fitted)
 
 
-def _log_row(one: Observation, names: tuple[str, ...]) -> list[float]:
+def _log_row(one: ObservedRun, names: tuple[str, ...]) -> list[float]:
     return [1.0, *(float(np.log(one.settings[name])) for name in names)]
 
 
-def _recorded(earlier: Sequence[Observation]) -> Array:
+def _recorded(earlier: Sequence[ObservedRun]) -> Array:
     return np.array([one.recorded_delay for one in earlier], dtype=np.float64)
 
 
@@ -102,7 +102,7 @@ def _sizes(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in (_RATE, _DECAY))
 
 
-def _sized_row(one: Observation, names: tuple[str, ...]) -> list[float]:
+def _sized_row(one: ObservedRun, names: tuple[str, ...]) -> list[float]:
     clock = _inverse((_RATE, 1), (_DECAY, 1))(one)
     sizes = [float(np.log(one.settings[name])) * clock for name in _sizes(names)]
     return [_inverse((_RATE, 1))(one), clock, *sizes]

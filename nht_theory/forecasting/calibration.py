@@ -29,7 +29,7 @@ SCHEDULE_OPTIONS = ("warmup_steps", "final_multiple", "milestones", "factor")
 
 
 @dataclass(frozen=True, eq=False)
-class Observation:
+class ObservedRun:
     """One run as far as a forecast may know it.
 
     Attributes:
@@ -180,13 +180,13 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def observe(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Observation:
+def observe(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> ObservedRun:
     """Read from a run what a forecast needs; what it does not hold is None."""
     memorized, generalized = memorization(run, thresholds), generalization(run, thresholds)
     first, last = (int(run.steps[0]), int(run.steps[-1])) if len(run) else (0, 0)
     rate = pure_decay_rate(run, Window(first, last, "all that is known"))
     start, end = crossing_time(run, memorized), crossing_time(run, generalized)
-    return Observation(
+    return ObservedRun(
         run=run,
         settings=numeric_settings(run.hyperparameters),
         conditions=conditions_of(run.hyperparameters),
@@ -204,7 +204,7 @@ def observe(run: Run, thresholds: Thresholds = DEFAULT_THRESHOLDS) -> Observatio
 
 def observe_all(
     runs: Iterable[Run], thresholds: Thresholds = DEFAULT_THRESHOLDS
-) -> tuple[Observation, ...]:
+) -> tuple[ObservedRun, ...]:
     """:func:`observe` of each run, up to where it lost what it had memorised, if it did.
 
     Example:
@@ -216,7 +216,7 @@ def observe_all(
     return tuple(_observe_before_collapse(run, thresholds) for run in runs)
 
 
-def _observe_before_collapse(run: Run, thresholds: Thresholds) -> Observation:
+def _observe_before_collapse(run: Run, thresholds: Thresholds) -> ObservedRun:
     one = observe(run, thresholds)
     collapse = collapse_step(run, one.memorization)
     return one if collapse is None else observe(run.until(collapse - 1), thresholds)

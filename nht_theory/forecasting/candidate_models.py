@@ -12,12 +12,12 @@ from functools import lru_cache
 import numpy as np
 
 from nht_theory.estimators.norms import usable
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.configuration_folds import ridge
+from nht_theory.forecasting.bayesian_ridge import Array
+from nht_theory.forecasting.calibration import ObservedRun
 from nht_theory.forecasting.empirical_model import survival_regression
+from nht_theory.forecasting.group_folds import ridge
 from nht_theory.forecasting.law_model import fit_law_model
 from nht_theory.forecasting.log_delay_model import LogDelayModel, prior_penalty
-from nht_theory.forecasting.shrunken_regression import Array
 
 OFFSETS = (0.2, 0.4, 0.6, 0.8)
 """T_0 tried, as shares of the shortest delay."""
@@ -31,7 +31,7 @@ SURVIVAL = "survival regression on the settings, in units of 1/r"
 
 @lru_cache(maxsize=64)
 def candidate_models(
-    lawful: tuple[Observation, ...], names: tuple[str, ...]
+    lawful: tuple[ObservedRun, ...], names: tuple[str, ...]
 ) -> Mapping[str, LogDelayModel]:
     """Every candidate that these runs support, by name.
 
@@ -53,7 +53,7 @@ def law_forms(models: Mapping[str, LogDelayModel]) -> list[LogDelayModel]:
     return [model for name, model in models.items() if name != SURVIVAL]
 
 
-def law_on_excess(lawful: Sequence[Observation], names: tuple[str, ...]) -> LogDelayModel | None:
+def law_on_excess(lawful: Sequence[ObservedRun], names: tuple[str, ...]) -> LogDelayModel | None:
     """The law for V - V_inf, V_inf the final V of earlier runs as a power of the settings.
 
     Only the excess over the end of the descent decays where the zero-loss set is curved. The
@@ -76,7 +76,7 @@ def law_on_excess(lawful: Sequence[Observation], names: tuple[str, ...]) -> LogD
         return None
     centre = _logs([one for one, _ in shown], names).mean(axis=0)
 
-    def design(runs: Sequence[Observation]) -> Array:
+    def design(runs: Sequence[ObservedRun]) -> Array:
         return np.column_stack([np.ones(len(runs)), _logs(runs, names) - centre])
 
     rows = design([one for one, _ in shown])
@@ -97,7 +97,7 @@ def law_on_excess(lawful: Sequence[Observation], names: tuple[str, ...]) -> LogD
     return replace(model, observations=tuple(lawful), parameters=model.parameters + rows.shape[1])
 
 
-def law_with_offset(lawful: Sequence[Observation], names: tuple[str, ...]) -> LogDelayModel:
+def law_with_offset(lawful: Sequence[ObservedRun], names: tuple[str, ...]) -> LogDelayModel:
     """T_0 + ln(V_mem/V_star)/(c r), T_0 chosen by the error on configurations left out.
 
     Source: THEORY.md section 3, the general nested law.
@@ -108,7 +108,7 @@ def law_with_offset(lawful: Sequence[Observation], names: tuple[str, ...]) -> Lo
 
 
 def _with_offset(
-    lawful: Sequence[Observation], names: tuple[str, ...], offset: float
+    lawful: Sequence[ObservedRun], names: tuple[str, ...], offset: float
 ) -> LogDelayModel:
     shifted = [
         replace(one, memorization_time=(one.memorization_time or 0.0) + offset) for one in lawful
@@ -186,7 +186,7 @@ def configuration_errors(model: LogDelayModel) -> Array:
     return np.asarray(sums / np.bincount(folds.fold, minlength=folds.count))
 
 
-def _logs(runs: Sequence[Observation], names: tuple[str, ...]) -> Array:
+def _logs(runs: Sequence[ObservedRun], names: tuple[str, ...]) -> Array:
     return np.log([[one.settings[name] for name in names] for one in runs]).reshape(
         len(runs), len(names)
     )

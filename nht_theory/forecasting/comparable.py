@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.calibration import ObservedRun
 from nht_theory.forecasting.scheduled_clock import in_peak_steps
 
 _ALWAYS = ("optimizer", "task", "decay_form")
 """Conditions that always count."""
 
 
-def comparable(calibration: Sequence[Observation], target: Observation) -> list[Observation]:
+def comparable(calibration: Sequence[ObservedRun], target: ObservedRun) -> list[ObservedRun]:
     """Earlier runs that are not the run itself, nor stored repeats of it, and that share every
     condition that both state (optimiser, task, form of decay, what the source says in words) and
     whether weights decay at all; their steps are those of the regularisation clock
@@ -37,7 +37,7 @@ def comparable(calibration: Sequence[Observation], target: Observation) -> list[
     return alike
 
 
-def _labels(calibration: Sequence[Observation]) -> set[str]:
+def _labels(calibration: Sequence[ObservedRun]) -> set[str]:
     """Names whose text differs from run to run: they name the run, not what was trained."""
     told: dict[str, Counter[str]] = {}
     for one in calibration:

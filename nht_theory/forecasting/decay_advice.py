@@ -15,9 +15,9 @@ from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.estimators.results import Estimate, RunEstimate
 from nht_theory.estimators.separation import Separation, separation
 from nht_theory.estimators.summary import estimate_run
-from nht_theory.forecasting.calibration import Observation, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe_all
+from nht_theory.forecasting.calibration_set import CalibrationSet, earlier_runs
 from nht_theory.forecasting.comparable import comparable
-from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_with
 from nht_theory.forecasting.grounds import Ground, GroundKind
@@ -61,9 +61,9 @@ class DecayAdvice:
 
 
 def advise_decay(
-    weaker: Sequence[Observation],
+    weaker: Sequence[ObservedRun],
     stronger: float,
-    others: Sequence[Observation] = (),
+    others: Sequence[ObservedRun] = (),
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> DecayAdvice:
     """Whether a stronger weight decay is expected to bring the switch sooner.
@@ -110,9 +110,9 @@ def advise_decay(
 
 
 def _decide(
-    target: Observation,
-    weaker: Sequence[Observation],
-    earlier: EarlierRuns,
+    target: ObservedRun,
+    weaker: Sequence[ObservedRun],
+    earlier: CalibrationSet,
     score: Separation,
     falling: Mapping[str, float],
 ) -> tuple[Expectation, Ground]:
@@ -153,7 +153,7 @@ def _by_norm(falling: Mapping[str, float]) -> tuple[Expectation, Ground]:
     return Expectation.HELPS, Ground(kind)
 
 
-def _median_switch(runs: Sequence[Observation]) -> float:
+def _median_switch(runs: Sequence[ObservedRun]) -> float:
     """Median generalisation step; infinite where most runs did not switch."""
     steps = [
         math.inf if one.generalization_step is None else float(one.generalization_step)
@@ -203,7 +203,7 @@ def score_decay_advice(study: Study, thresholds: Thresholds = DEFAULT_THRESHOLDS
     stronger one, whose own runs and all at decays above it are kept from the advice only where
     they are of that family; other settings stay in.
     """
-    families: dict[object, dict[float, list[Observation]]] = defaultdict(lambda: defaultdict(list))
+    families: dict[object, dict[float, list[ObservedRun]]] = defaultdict(lambda: defaultdict(list))
     observed = observe_all(study.runs, thresholds)
     for one in observed:
         decay = one.run.hyperparameters.weight_decay

@@ -11,9 +11,9 @@ import numpy as np
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
 from nht_theory.errors import ConvergenceError, DomainError
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all
+from nht_theory.forecasting.calibration_set import CalibrationSet, earlier_runs
 from nht_theory.forecasting.comparable import comparable
-from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.empirical_model import survival_regression
 from nht_theory.forecasting.forecast_run import on_its_clock, outlook_of
 from nht_theory.runs.study import Study
@@ -66,7 +66,7 @@ class CureShare:
         return float(self.never / total) if total > 0 else 1.0
 
 
-def stop_advice(target: Observation, earlier: EarlierRuns) -> StopAdvice | None:
+def stop_advice(target: ObservedRun, earlier: CalibrationSet) -> StopAdvice | None:
     """Advice for a run that has memorised and not switched.
 
     Args:
@@ -103,7 +103,7 @@ def stop_advice(target: Observation, earlier: EarlierRuns) -> StopAdvice | None:
 
 @lru_cache(maxsize=64)
 def cure_share(
-    observations: tuple[Observation, ...], names: tuple[str, ...], *, clock: bool
+    observations: tuple[ObservedRun, ...], names: tuple[str, ...], *, clock: bool
 ) -> CureShare | None:
     """The share of earlier runs that never switch, by a mixture cure model of delays in units of
     the delay that their settings make likely; None where it cannot be told from "not yet"."""
@@ -127,7 +127,7 @@ def cure_share(
     return CureShare(never, float(fitted.coefficients[0]), fitted.scale)
 
 
-def _log_followed(one: Observation) -> float:
+def _log_followed(one: ObservedRun) -> float:
     """ln of the delay, or of the steps for which the run was followed without a switch."""
     if one.delay is not None:
         return math.log(one.delay)
@@ -175,7 +175,7 @@ def score_stop_advice(study: Study, thresholds: Thresholds = DEFAULT_THRESHOLDS)
 
 
 def _first_stop(
-    own: Observation, observed: Sequence[Observation], thresholds: Thresholds
+    own: ObservedRun, observed: Sequence[ObservedRun], thresholds: Thresholds
 ) -> float | None:
     """Share of the steps after memorisation that the first advice to stop saves; None if none."""
     start, end = own.memorization_step or 0, own.generalization_step

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge, select_forward
+from nht_theory.forecasting.bayesian_ridge import RESIDUAL_SD, Array
+from nht_theory.forecasting.calibration import ObservedRun
+from nht_theory.forecasting.group_folds import GroupFolds, ridge, select_forward
 from nht_theory.forecasting.log_delay_model import LogDelayModel, prior_penalty
-from nht_theory.forecasting.shrunken_regression import RESIDUAL_SD, Array
 from nht_theory.inference.distributions import normal_hazard
 
 BETWEEN_SD = 1.0
@@ -23,7 +23,7 @@ _ITERATIONS = 30
 
 @lru_cache(maxsize=64)
 def survival_regression(
-    used: tuple[Observation, ...], names: tuple[str, ...], *, clock: bool
+    used: tuple[ObservedRun, ...], names: tuple[str, ...], *, clock: bool
 ) -> LogDelayModel | None:
     """:func:`fit_empirical_model`, fitted once; None with too few delays."""
     if len(delayed(used)) < MINIMUM_EMPIRICAL:
@@ -31,13 +31,13 @@ def survival_regression(
     return fit_empirical_model(used, names, clock=clock)
 
 
-def delayed(observations: Sequence[Observation]) -> list[Observation]:
+def delayed(observations: Sequence[ObservedRun]) -> list[ObservedRun]:
     """Runs that show a delay."""
     return [one for one in observations if one.delay is not None]
 
 
 def fit_empirical_model(
-    observations: Sequence[Observation], names: tuple[str, ...], *, clock: bool
+    observations: Sequence[ObservedRun], names: tuple[str, ...], *, clock: bool
 ) -> LogDelayModel | None:
     """Fit ln delay = ln(1/r) + a linear form in the logarithms of chosen settings.
 
@@ -69,7 +69,7 @@ def fit_empirical_model(
     with_clock = clock and all(rate is not None for rate in rates)
     log_rate = np.log([rate if with_clock and rate is not None else 1.0 for rate in rates])
     target = _impute(design, observed + log_rate, seen)
-    folds = ConfigurationFolds.of([one.configuration for one in used])
+    folds = GroupFolds.of([one.configuration for one in used])
     chosen = _select(design, target, folds, seen) if folds.count > 1 else ()
     columns = (0, *(one + 1 for one in chosen))
     penalty = prior_penalty(len(columns))
@@ -98,7 +98,7 @@ def fit_empirical_model(
     )
 
 
-def _shown_delay(one: Observation) -> float:
+def _shown_delay(one: ObservedRun) -> float:
     """Steps of delay, or the steps for which the run was seen not to switch."""
     least = max(0.5 * one.evaluation_interval, 0.5)
     if one.delay is not None:
@@ -124,9 +124,7 @@ def _impute(design: Array, observed: Array, seen: Array) -> Array:
     return target
 
 
-def _select(
-    design: Array, target: Array, folds: ConfigurationFolds, seen: Array
-) -> tuple[int, ...]:
+def _select(design: Array, target: Array, folds: GroupFolds, seen: Array) -> tuple[int, ...]:
     def error(subset: tuple[int, ...]) -> float:
         columns = design[:, [0, *(one + 1 for one in subset)]]
         predicted = folds.held_out(columns, target, prior_penalty(columns.shape[1]))

@@ -12,15 +12,15 @@ from nht_theory.conventions import DEFAULT_THRESHOLDS, FORECAST_COVERAGE, Thresh
 from nht_theory.dynamics.clock import Clock
 from nht_theory.estimators.results import Interval
 from nht_theory.estimators.transitions import generalization, memorization
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all
+from nht_theory.forecasting.calibration_set import CalibrationSet, earlier_runs
 from nht_theory.forecasting.comparable import comparable
-from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage, in_words
 from nht_theory.forecasting.grounds import Ground, GroundKind
 from nht_theory.forecasting.memorization_chance import memorization_chance
-from nht_theory.forecasting.outlook import Outlook, empirical_outlook, law_outlook
+from nht_theory.forecasting.model_forecast import ModelForecast, empirical_outlook, law_outlook
+from nht_theory.forecasting.remaining_steps import RemainingSteps
 from nht_theory.forecasting.scheduled_clock import clock_of, in_peak_steps, steps_ahead
-from nht_theory.forecasting.steps_ahead import StepsAhead
 from nht_theory.runs import columns
 from nht_theory.runs.configurations import REMEDY
 from nht_theory.runs.run import Run
@@ -82,7 +82,7 @@ def forecast_known(
     return forecast_run(run, calibration, at=at, thresholds=thresholds)
 
 
-def forecast_observation(target: Observation, calibration: Sequence[Observation]) -> Forecast:
+def forecast_observation(target: ObservedRun, calibration: Sequence[ObservedRun]) -> Forecast:
     """:func:`forecast_run` once the runs have been read.
 
     Args:
@@ -110,7 +110,7 @@ def forecast_observation(target: Observation, calibration: Sequence[Observation]
     return forecast_with(target, earlier)
 
 
-def _unlogged(target: Observation) -> list[str]:
+def _unlogged(target: ObservedRun) -> list[str]:
     """The accuracies that a run under way does not log; none before training."""
     if _last_step(target.run) <= 0:
         return []
@@ -121,7 +121,7 @@ def _unlogged(target: Observation) -> list[str]:
     return [name for name, event in events.items() if event is None]
 
 
-def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
+def forecast_with(target: ObservedRun, earlier: CalibrationSet) -> Forecast:
     """:func:`forecast_run` from earlier runs that have been compared and prepared.
 
     Under a schedule that bends, the steps ahead are found in its clock and brought back.
@@ -129,12 +129,12 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
     now, (even, clock) = _last_step(target.run), on_its_clock(target, earlier)
     peak_now = _last_step(even.run)
     law = law_outlook(even, peak_now, earlier)
-    if isinstance(law, Outlook) and math.isfinite(law.steps.median):
+    if isinstance(law, ModelForecast) and math.isfinite(law.steps.median):
         made = _forecast(target, now, Basis.LAW, _in_steps(law, clock, target, now))
         return _if_it_memorizes(made, even, earlier, clock)
     objection = law if isinstance(law, Ground) else Ground(GroundKind.MAY_NOT_FALL_TO_STAR)
     regression = empirical_outlook(even, peak_now, earlier)
-    if isinstance(regression, Outlook):
+    if isinstance(regression, ModelForecast):
         regardless = _law_regardless(even, peak_now, earlier)
         if regardless is not None and clock is not None:
             regardless = float(clock.steps_to(regardless))
@@ -154,7 +154,7 @@ def forecast_with(target: Observation, earlier: EarlierRuns) -> Forecast:
 
 
 def _if_it_memorizes(
-    made: Forecast, target: Observation, earlier: EarlierRuns, clock: Clock | None
+    made: Forecast, target: ObservedRun, earlier: CalibrationSet, clock: Clock | None
 ) -> Forecast:
     """A forecast before training, with the chance that the run never memorises counted in the
     probability of a switch; median and interval are those of a run that does.
@@ -176,18 +176,18 @@ def _if_it_memorizes(
     )
 
 
-def outlook_of(target: Observation, earlier: EarlierRuns) -> Outlook | None:
+def outlook_of(target: ObservedRun, earlier: CalibrationSet) -> ModelForecast | None:
     """The steps ahead behind :func:`forecast_with`, None where it refuses."""
     now, (even, clock) = _last_step(target.run), on_its_clock(target, earlier)
     peak_now = _last_step(even.run)
     law = law_outlook(even, peak_now, earlier)
-    if isinstance(law, Outlook) and math.isfinite(law.steps.median):
+    if isinstance(law, ModelForecast) and math.isfinite(law.steps.median):
         return _in_steps(law, clock, target, now)
     made = empirical_outlook(even, peak_now, earlier)
-    return _in_steps(made, clock, target, now) if isinstance(made, Outlook) else None
+    return _in_steps(made, clock, target, now) if isinstance(made, ModelForecast) else None
 
 
-def on_its_clock(target: Observation, earlier: EarlierRuns) -> tuple[Observation, Clock | None]:
+def on_its_clock(target: ObservedRun, earlier: CalibrationSet) -> tuple[ObservedRun, Clock | None]:
     """A run in peak steps, and these as a function of steps; None where the two agree."""
     if clock_of(target) is None:
         return target, None
@@ -195,7 +195,9 @@ def on_its_clock(target: Observation, earlier: EarlierRuns) -> tuple[Observation
     return in_peak_steps(target, exponent), clock_of(target, exponent)
 
 
-def _in_steps(outlook: Outlook, clock: Clock | None, target: Observation, now: int) -> Outlook:
+def _in_steps(
+    outlook: ModelForecast, clock: Clock | None, target: ObservedRun, now: int
+) -> ModelForecast:
     """An outlook in peak steps, brought back to steps."""
     if clock is None:
         return outlook
@@ -205,10 +207,10 @@ def _in_steps(outlook: Outlook, clock: Clock | None, target: Observation, now: i
         waiting = max(outlook.steps.median - delay.median, 0.0)
         start = float(steps_ahead(clock, now, np.array(waiting)))
         begins = now + int(start) if math.isfinite(start) else now
-        delay = StepsAhead(steps_ahead(clock, begins, delay.values))
+        delay = RemainingSteps(steps_ahead(clock, begins, delay.values))
     return replace(
         outlook,
-        steps=StepsAhead(steps_ahead(clock, now, outlook.steps.values)),
+        steps=RemainingSteps(steps_ahead(clock, now, outlook.steps.values)),
         delay=delay,
         method=f"{outlook.method}; steps counted by the clock of the {target.schedule} schedule",
     )
@@ -218,13 +220,13 @@ def _last_step(run: Run) -> int:
     return int(run.steps[-1]) if len(run) else 0
 
 
-def _stage(target: Observation, now: int) -> Stage:
+def _stage(target: ObservedRun, now: int) -> Stage:
     if target.memorization_step is None:
         return Stage.BEFORE_TRAINING
     return Stage.MEMORIZATION if now == target.memorization_step else Stage.RUNNING
 
 
-def _law_regardless(target: Observation, now: int, earlier: EarlierRuns) -> float | None:
+def _law_regardless(target: ObservedRun, now: int, earlier: CalibrationSet) -> float | None:
     """The step that the law would say if its conditions held; None where it says none."""
     model = earlier.delay_model
     if model is None or target.decay_rate is None:
@@ -237,7 +239,7 @@ def _law_regardless(target: Observation, now: int, earlier: EarlierRuns) -> floa
     return None if start is None else max(start + math.exp(expected.location), float(now))
 
 
-def _forecast(target: Observation, now: int, basis: Basis, outlook: Outlook) -> Forecast:
+def _forecast(target: ObservedRun, now: int, basis: Basis, outlook: ModelForecast) -> Forecast:
     steps, delay, elapsed = outlook.steps, outlook.delay, 0
     if target.memorization_step is not None:
         steps = steps.seen_on_grid(target.evaluation_interval)
@@ -269,7 +271,7 @@ def _from(now: int, ahead: Interval) -> Interval:
     return replace(ahead, low=now + ahead.low, high=now + ahead.high)
 
 
-def _refused(target: Observation, now: int, grounds: tuple[Ground, ...], remedy: str) -> Forecast:
+def _refused(target: ObservedRun, now: int, grounds: tuple[Ground, ...], remedy: str) -> Forecast:
     return Forecast(
         run=target.run.name,
         stage=_stage(target, now),

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge
-from nht_theory.forecasting.log_delay_model import LogDelayModel
-from nht_theory.forecasting.shrunken_regression import (
+from nht_theory.forecasting.bayesian_ridge import (
     RESIDUAL_DEGREES,
     RESIDUAL_SD,
     Array,
     StudentT,
 )
+from nht_theory.forecasting.calibration import ObservedRun
+from nht_theory.forecasting.group_folds import GroupFolds, ridge
+from nht_theory.forecasting.log_delay_model import LogDelayModel
 from nht_theory.forecasting.training_state import StateSeries, state_names, state_series
 
 MINIMUM_ROWS = 20
@@ -52,7 +52,7 @@ class LandmarkModel:
     series: tuple[StateSeries, ...]
     ends: Array
     expected: Array
-    folds: ConfigurationFolds
+    folds: GroupFolds
     names: tuple[str, ...]
 
     @classmethod
@@ -63,7 +63,7 @@ class LandmarkModel:
         pairs = zip(prior.observations, prior.held_out, strict=True)
         shown = [(one, expected) for one, expected in pairs if one.delay is not None]
         used = [one for one, _ in shown]
-        folds = ConfigurationFolds.of([one.configuration for one in used])
+        folds = GroupFolds.of([one.configuration for one in used])
         names = state_names([one.run for one in used], logged)
         if len(used) < MINIMUM_ROWS or folds.count < MINIMUM_FOLDS or not names:
             return None
@@ -76,7 +76,7 @@ class LandmarkModel:
         )
 
     def remaining(
-        self, target: Observation, now: float, expected: float
+        self, target: ObservedRun, now: float, expected: float
     ) -> LandmarkForecast | None:
         """Distribution of ln(steps left) of a run in its state at ``now``; None where that state
         lies more than :data:`STRANGE` standard deviations outside those of the earlier runs.
@@ -100,7 +100,7 @@ class LandmarkModel:
             return None
         state = np.clip(shown, low - MARGIN, high + MARGIN)
         design = np.column_stack([np.ones(len(rows)), states])
-        folds = ConfigurationFolds.of([int(one) for one in self.folds.fold[kept]])
+        folds = GroupFolds.of([int(one) for one in self.folds.fold[kept]])
         penalty, errors = _choose_penalty(design, left, folds)
         location = np.concatenate([[1.0], state]) @ ridge(design, left, penalty)
         squares = RESIDUAL_DEGREES * RESIDUAL_SD**2 + float(errors @ errors)
@@ -144,7 +144,7 @@ class LandmarkForecast:
     n: int
 
 
-def _choose_penalty(design: Array, left: Array, folds: ConfigurationFolds) -> tuple[Array, Array]:
+def _choose_penalty(design: Array, left: Array, folds: GroupFolds) -> tuple[Array, Array]:
     """The penalty with the least held-out square error, and its held-out errors."""
     tried = []
     for strength in PENALTIES:

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from nht_theory.errors import DomainError
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge
+from nht_theory.forecasting.bayesian_ridge import Array
+from nht_theory.forecasting.calibration import ObservedRun
+from nht_theory.forecasting.group_folds import GroupFolds, ridge
 from nht_theory.forecasting.log_delay_model import LogDelayModel, prior_penalty
-from nht_theory.forecasting.shrunken_regression import Array
 
 SMALLEST_LOG_RATIO = 0.05
 """ln(V_mem/V_star) is not taken below this: at zero the law has no delay."""
@@ -32,7 +32,7 @@ class _Rows:
     log_star: Array
     clock: Array
     log_delay: Array
-    folds: ConfigurationFolds
+    folds: GroupFolds
 
     def left_out(self, columns: tuple[int, ...], target: Array) -> Array:
         """Prediction of every run by each fit that left a configuration out, shape [K, n]."""
@@ -59,7 +59,7 @@ class _Features:
             yield replace(self, efficiency=_toggle(self.efficiency, column))
 
 
-def fit_law_model(observations: Sequence[Observation], names: tuple[str, ...]) -> LawModel:
+def fit_law_model(observations: Sequence[ObservedRun], names: tuple[str, ...]) -> LawModel:
     """Fit the law to finished runs that obey it.
 
     Args:
@@ -155,7 +155,7 @@ def _row(logs: Array) -> Array:
     return np.concatenate([[1.0], logs])
 
 
-def _rows(observations: Sequence[Observation], names: tuple[str, ...]) -> tuple[_Rows, Array]:
+def _rows(observations: Sequence[ObservedRun], names: tuple[str, ...]) -> tuple[_Rows, Array]:
     table = []
     for one in observations:
         above, star = one.squared_norm_memorization, one.squared_norm_generalization
@@ -166,7 +166,7 @@ def _rows(observations: Sequence[Observation], names: tuple[str, ...]) -> tuple[
     values = np.array(table)
     centre = values[:, 4:].mean(axis=0)
     design = np.column_stack([np.ones(len(values)), values[:, 4:] - centre])
-    folds = ConfigurationFolds.of([one.configuration for one in observations])
+    folds = GroupFolds.of([one.configuration for one in observations])
     log_memorization, log_star, clock, log_delay = values[:, :4].T
     return _Rows(design, log_memorization, log_star, clock, log_delay, folds), centre
 

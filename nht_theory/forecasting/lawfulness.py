@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from nht_theory.forecasting.calibration import Configuration, Observation
+from nht_theory.forecasting.calibration import Configuration, ObservedRun
 from nht_theory.forecasting.grounds import Ground, GroundKind, Side
 
 EFFICIENCY_RANGE = (0.25, 1.25)
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
     OTHER_PACE = "the norm did not fall to the switch at the law's pace"
 
 
-def outcome_of(one: Observation) -> Outcome | None:
+def outcome_of(one: ObservedRun) -> Outcome | None:
     """How a finished run stands to the law; None where it cannot be told.
 
     It obeyed when the norm fell from memorisation to the switch and did so at an efficiency within
@@ -53,7 +53,7 @@ def outcome_of(one: Observation) -> Outcome | None:
     return Outcome.OBEYED if paced else Outcome.OTHER_PACE
 
 
-def obeyed_the_law(one: Observation) -> bool | None:
+def obeyed_the_law(one: ObservedRun) -> bool | None:
     """Whether a finished run switched as the law says; None where it cannot be told.
 
     It did not when the run never memorised, or generalised without a delay (:func:`outcome_of`).
@@ -74,7 +74,7 @@ def too_far(name: str, value: float, low: float, high: float) -> bool:
 
 
 def lawful_configurations(
-    observations: Sequence[Observation],
+    observations: Sequence[ObservedRun],
 ) -> Mapping[Configuration, bool]:
     """For each configuration whose runs tell, whether most of them obeyed the law."""
     told = defaultdict(list)
@@ -94,11 +94,11 @@ class Lawfulness:
         lawless: runs of configurations that did not, whatever happened to them.
     """
 
-    lawful: tuple[Observation, ...]
-    lawless: tuple[Observation, ...]
+    lawful: tuple[ObservedRun, ...]
+    lawless: tuple[ObservedRun, ...]
 
     @classmethod
-    def of(cls, observations: Sequence[Observation]) -> Lawfulness:
+    def of(cls, observations: Sequence[ObservedRun]) -> Lawfulness:
         """Split earlier runs; those of configurations that do not tell are in neither part."""
         told = lawful_configurations(observations)
         lawful = (
@@ -192,7 +192,7 @@ class Lawfulness:
         return None
 
 
-def _only_unmemorized(runs: Sequence[Observation]) -> bool:
+def _only_unmemorized(runs: Sequence[ObservedRun]) -> bool:
     """Whether those of these runs that tell were all not memorised within their budget; False
     where none tells."""
     told = {outcome_of(one) for one in runs} - {None}

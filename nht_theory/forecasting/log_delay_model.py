@@ -8,15 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from nht_theory.forecasting.calibration import Configuration, Observation
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds
-from nht_theory.forecasting.shrunken_regression import (
+from nht_theory.forecasting.bayesian_ridge import (
     RESIDUAL_DEGREES,
     RESIDUAL_SD,
     SLOPE_SD,
     Array,
     StudentT,
 )
+from nht_theory.forecasting.calibration import Configuration, ObservedRun
+from nht_theory.forecasting.group_folds import GroupFolds
 
 MINIMUM_CONFIGURATIONS = 4
 """Configurations below which leaving one out says too little to choose features by it."""
@@ -45,7 +45,7 @@ class LogDelayModel:
     log_delay: Callable[[Array, float | None], float]
     held_out: Array
     errors: Array
-    observations: tuple[Observation, ...]
+    observations: tuple[ObservedRun, ...]
     parameters: int
     method: str
     between_sd: float = 0.0
@@ -56,9 +56,9 @@ class LogDelayModel:
         return tuple(one.run.name for one in self.observations)
 
     @cached_property
-    def folds(self) -> ConfigurationFolds:
+    def folds(self) -> GroupFolds:
         """Which calibration runs share a configuration."""
-        return ConfigurationFolds.of([one.configuration for one in self.observations])
+        return GroupFolds.of([one.configuration for one in self.observations])
 
     def centred(self, settings: Mapping[str, float]) -> Array:
         """Logarithms of the settings about their mean in calibration, shape [k]."""
@@ -114,5 +114,5 @@ class LogDelayModel:
 
 
 def prior_penalty(coefficients: int) -> Array:
-    """Ridge penalty of an intercept and slopes whose prior is that of ShrunkenRegression."""
+    """Ridge penalty of an intercept and slopes whose prior is that of BayesianRidge."""
     return np.array([1e-6] + [(RESIDUAL_SD / SLOPE_SD) ** 2] * (coefficients - 1))

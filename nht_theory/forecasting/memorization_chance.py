@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nht_theory.forecasting.calibration import Observation
+from nht_theory.forecasting.calibration import ObservedRun
 from nht_theory.forecasting.grounds import Ground, GroundKind
 
 NEAR = 2.0
@@ -34,7 +34,7 @@ class MemorizationChance:
 
 
 def memorization_chance(
-    target: Observation, observations: Sequence[Observation], names: Sequence[str], budget: int
+    target: ObservedRun, observations: Sequence[ObservedRun], names: Sequence[str], budget: int
 ) -> MemorizationChance | None:
     """The chance that a run memorises; None where no earlier run near it failed to.
 
@@ -61,7 +61,7 @@ def memorization_chance(
     return MemorizationChance((memorized + 0.5) / (runs + 1), failed, runs)
 
 
-def _is_near(one: Observation, target: Observation, names: Sequence[str]) -> bool:
+def _is_near(one: ObservedRun, target: ObservedRun, names: Sequence[str]) -> bool:
     return all(
         abs(math.log(one.settings[name] / target.settings[name])) <= math.log(NEAR) * (1 + 1e-12)
         for name in names

@@ -10,8 +10,8 @@ import numpy as np
 from nht_theory.conventions import OptimizerKind
 from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.estimators.norms import usable
-from nht_theory.forecasting.calibration import Observation, setting_of
-from nht_theory.forecasting.earlier_runs import MINIMUM_LAW, EarlierRuns
+from nht_theory.forecasting.calibration import ObservedRun, setting_of
+from nht_theory.forecasting.calibration_set import MINIMUM_LAW, CalibrationSet
 from nht_theory.forecasting.grounds import Ground, GroundKind, Side
 from nht_theory.forecasting.lawfulness import EXTRAPOLATION, too_far
 from nht_theory.forecasting.scheduled_clock import schedule_objection
@@ -30,7 +30,7 @@ SAME_START = 1.5
 side does not state: well below the V_mem/V_star that the law is about."""
 
 
-def law_objection(target: Observation, earlier: EarlierRuns) -> Ground | None:
+def law_objection(target: ObservedRun, earlier: CalibrationSet) -> Ground | None:
     """Why the law may not be claimed for a run before anything is fitted; None when it may."""
     own = _own_objection(target)
     if own is not None:
@@ -48,7 +48,7 @@ def law_objection(target: Observation, earlier: EarlierRuns) -> Ground | None:
     )
 
 
-def _own_objection(target: Observation) -> Ground | None:
+def _own_objection(target: ObservedRun) -> Ground | None:
     """What the run itself holds against the law; None when nothing."""
     if target.memorization_time is not None and target.squared_norm_memorization is None:
         return Ground(GroundKind.NO_NORM_AT_MEMORIZATION)
@@ -61,7 +61,7 @@ def _own_objection(target: Observation) -> Ground | None:
     return Ground(GroundKind.SCALE_INVARIANT, value=share) if share > 0.5 else None
 
 
-def _unstated(target: Observation, earlier: EarlierRuns) -> Ground | None:
+def _unstated(target: ObservedRun, earlier: CalibrationSet) -> Ground | None:
     """Settings of which one side says nothing, unless V at step 0 shows the same network."""
     names = tuple(setting_of(name) for name in earlier.unstated)
     if not names or _same_start(target, earlier):
@@ -69,7 +69,7 @@ def _unstated(target: Observation, earlier: EarlierRuns) -> Ground | None:
     return Ground(GroundKind.UNSTATED, names=names)
 
 
-def _untried(target: Observation, earlier: EarlierRuns) -> Ground | None:
+def _untried(target: ObservedRun, earlier: CalibrationSet) -> Ground | None:
     """A setting that no earlier run varied, farther from theirs than the law reaches."""
     for name in earlier.unfamiliar(target):
         known = dict(earlier.constant)[name]
@@ -83,7 +83,7 @@ def _outside_of(name: str, value: float, low: float, high: float) -> Ground:
     return Ground(GroundKind.OUTSIDE_CALIBRATION, name, side, value, low, high)
 
 
-def _foreign(target: Observation, earlier: EarlierRuns) -> Ground | None:
+def _foreign(target: ObservedRun, earlier: CalibrationSet) -> Ground | None:
     """V at step 0 that the settings do not explain: V_star is carried over in its units."""
     own, likely = target.initial_squared_norm, _likely_start(target, earlier)
     if own is None or likely is None:
@@ -94,14 +94,14 @@ def _foreign(target: Observation, earlier: EarlierRuns) -> Ground | None:
     return Ground(GroundKind.FOREIGN_START, value=own, low=low, high=high)
 
 
-def _same_start(target: Observation, earlier: EarlierRuns) -> bool:
+def _same_start(target: ObservedRun, earlier: CalibrationSet) -> bool:
     own, expected = target.initial_squared_norm, earlier.initial_norm(target)
     if own is None or expected is None:
         return False
     return abs(math.log(own) - expected.location) <= math.log(SAME_START)
 
 
-def _likely_start(target: Observation, earlier: EarlierRuns) -> tuple[float, float] | None:
+def _likely_start(target: ObservedRun, earlier: CalibrationSet) -> tuple[float, float] | None:
     """V at step 0 that earlier runs make likely; None where it is not known of both sides."""
     expected = earlier.initial_norm(target)
     if target.initial_squared_norm is None or expected is None:
@@ -111,12 +111,12 @@ def _likely_start(target: Observation, earlier: EarlierRuns) -> tuple[float, flo
     return float(low), float(high)
 
 
-def score_objection(earlier: EarlierRuns) -> Ground | None:
+def score_objection(earlier: CalibrationSet) -> Ground | None:
     """Whether a regression without the law does better on the earlier runs; None when not."""
     return Ground(GroundKind.REGRESSION_BETTER) if earlier.law_scores_worse else None
 
 
-def norm_objection(target: Observation, log_above: float, log_star: float) -> Ground | None:
+def norm_objection(target: ObservedRun, log_above: float, log_star: float) -> Ground | None:
     """What the norms themselves hold against the law; None when nothing."""
     star = float(np.exp(log_star))
     if log_above <= log_star:
@@ -128,12 +128,12 @@ def norm_objection(target: Observation, log_above: float, log_star: float) -> Gr
     return _blocked(target, star)
 
 
-def log_norm_now(target: Observation) -> float:
+def log_norm_now(target: ObservedRun) -> float:
     """ln V at the last evaluation that logs it."""
     return float(np.log(target.run.squared_norm[usable(target.run.squared_norm)][-1]))
 
 
-def outside(target: Observation, earlier: EarlierRuns) -> Ground | None:
+def outside(target: ObservedRun, earlier: CalibrationSet) -> Ground | None:
     """A setting that lies too far outside the earlier runs for any forecast; None when none."""
     for name, factor in earlier.unfamiliar(target).items():
         if abs(factor) > math.log(EXTRAPOLATION) * (1 + 1e-12):
@@ -157,7 +157,7 @@ def _scale_invariant_share(run: Run) -> float:
     return float(known[-1]) if known.size else 0.0
 
 
-def _blocked(target: Observation, star: float) -> Ground | None:
+def _blocked(target: ObservedRun, star: float) -> Ground | None:
     """Whether the noise floor lies above V_star; None where it does not or is not known."""
     chosen = target.run.hyperparameters
     if (

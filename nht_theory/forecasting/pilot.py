@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.shrunken_regression import ShrunkenRegression
+from nht_theory.forecasting.bayesian_ridge import BayesianRidge
+from nht_theory.forecasting.calibration import ObservedRun
 
 LEARNING_RATES = (2.0, 1.0)
 """Multiples of the target's learning rate that pilots may use: more speeds the clock."""
@@ -42,7 +42,7 @@ class PilotRun:
 
 
 def next_pilot(
-    learning_rate: float, weight_decay: float, done: Sequence[Observation], steps_left: float
+    learning_rate: float, weight_decay: float, done: Sequence[ObservedRun], steps_left: float
 ) -> PilotRun | None:
     """The next pilot within the steps that are left.
 
@@ -98,7 +98,7 @@ def _decays(weakest: float, strongest: float) -> list[float]:
     return [strongest / _STEP**place for place in range(count + 1)]
 
 
-def _expected(switched: Sequence[Observation], rate: float, decay: float) -> float:
+def _expected(switched: Sequence[ObservedRun], rate: float, decay: float) -> float:
     """Steps to the switch, by the pilots' own steps in units of 1/(eta lambda)."""
     clock = [
         (one.generalization_time or 1.0)
@@ -106,7 +106,7 @@ def _expected(switched: Sequence[Observation], rate: float, decay: float) -> flo
         * one.settings["weight_decay"]
         for one in switched
     ]
-    made = ShrunkenRegression.fit(np.zeros((len(clock), 0)), np.log(clock))
+    made = BayesianRidge.fit(np.zeros((len(clock), 0)), np.log(clock))
     return float(np.exp(made.predict(np.zeros(0)).location)) / (rate * decay)
 
 

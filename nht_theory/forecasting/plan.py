@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from nht_theory.conventions import DEFAULT_THRESHOLDS, Regime, Thresholds
-from nht_theory.forecasting.calibration import Observation, observe, observe_all, setting_of
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all, setting_of
+from nht_theory.forecasting.calibration_set import CalibrationSet, earlier_runs
 from nht_theory.forecasting.comparable import comparable
-from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.forecast import Basis, Forecast
 from nht_theory.forecasting.forecast_run import forecast_with, outlook_of
 from nht_theory.forecasting.grounds import Ground
@@ -94,7 +94,7 @@ def plan_training(
 
 
 def plan_from_observations(
-    chosen: Hyperparameters, calibration: Sequence[Observation]
+    chosen: Hyperparameters, calibration: Sequence[ObservedRun]
 ) -> TrainingPlan:
     """:func:`plan_training` once the runs have been read."""
     assumed = shared_settings(chosen, calibration)
@@ -125,7 +125,7 @@ def plan_from_observations(
 
 
 def shared_settings(
-    chosen: Hyperparameters, calibration: Sequence[Observation]
+    chosen: Hyperparameters, calibration: Sequence[ObservedRun]
 ) -> dict[str, object]:
     """Settings that a plan leaves unsaid and that all comparable earlier runs share.
 
@@ -156,17 +156,17 @@ def _completed(chosen: Hyperparameters, more: Mapping[str, object]) -> Hyperpara
     return replace(chosen, **known, extra={**chosen.extra, **extra})  # type: ignore[arg-type]
 
 
-def planned(chosen: Hyperparameters) -> Observation:
+def planned(chosen: Hyperparameters) -> ObservedRun:
     """A run that has not begun, as a forecast sees it."""
     return observe(Run(_NAME, Path(_NAME), np.array([], dtype=np.int64), {}, chosen))
 
 
-def _decays(observations: Sequence[Observation]) -> list[float]:
+def _decays(observations: Sequence[ObservedRun]) -> list[float]:
     return [one.settings["weight_decay"] for one in observations if "weight_decay" in one.settings]
 
 
 def _choices(
-    chosen: Hyperparameters, earlier: EarlierRuns, lawful: Sequence[float]
+    chosen: Hyperparameters, earlier: CalibrationSet, lawful: Sequence[float]
 ) -> list[WeightDecayChoice]:
     """Weight decays at which the law is claimed, with their forecasts."""
     if not lawful:

@@ -28,9 +28,9 @@ from nht_theory.errors import DomainError
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import pure_decay_rate
 from nht_theory.estimators.results import Crossing
-from nht_theory.forecasting.calibration import SCHEDULE_OPTIONS, Observation
+from nht_theory.forecasting.bayesian_ridge import Array
+from nht_theory.forecasting.calibration import SCHEDULE_OPTIONS, ObservedRun
 from nht_theory.forecasting.grounds import Ground, GroundKind
-from nht_theory.forecasting.shrunken_regression import Array
 from nht_theory.runs import columns
 from nht_theory.runs.run import Hyperparameters, Run
 
@@ -102,7 +102,7 @@ _MAKERS: Mapping[str, Callable[[Hyperparameters], Schedule | Ground]] = {
 }
 
 
-def clock_of(one: Observation, exponent: float = 1.0) -> Clock | None:
+def clock_of(one: ObservedRun, exponent: float = 1.0) -> Clock | None:
     """Peak steps as a function of steps; None where the two agree, or where the schedule is not
     known.
 
@@ -119,7 +119,7 @@ def clock_of(one: Observation, exponent: float = 1.0) -> Clock | None:
 
 
 @lru_cache(maxsize=1024)
-def in_peak_steps(one: Observation, exponent: float = 1.0) -> Observation:
+def in_peak_steps(one: ObservedRun, exponent: float = 1.0) -> ObservedRun:
     """A run on the step axis of its clock (:func:`clock_of`); the run itself where the two agree.
 
     Evaluations that fall on the same whole peak step, as at the end of a cosine, are one: the

@@ -10,15 +10,15 @@ import numpy as np
 
 from nht_theory.conventions import FORECAST_COVERAGE
 from nht_theory.estimators.results import Interval
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds
-from nht_theory.forecasting.shrunken_regression import Array
+from nht_theory.forecasting.bayesian_ridge import Array
+from nht_theory.forecasting.calibration import ObservedRun
+from nht_theory.forecasting.group_folds import GroupFolds
 
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
-class Said:
+class DelayForecast:
     """One forecast of a delay.
 
     Attributes:
@@ -70,8 +70,8 @@ class ScoreRow:
 
 
 def score_row(
-    runs: Sequence[Observation],
-    said: Sequence[Said],
+    runs: Sequence[ObservedRun],
+    said: Sequence[DelayForecast],
     *,
     stage: float | str,
     method: str,
@@ -87,7 +87,7 @@ def score_row(
         stage, method, default, regime, parameters: copied into the row.
     """
     answered = [(run, one) for run, one in zip(runs, said, strict=True) if one.delay is not None]
-    folds = ConfigurationFolds.of([run.configuration for run, _ in answered])
+    folds = GroupFolds.of([run.configuration for run, _ in answered])
     truth = np.array([run.recorded_delay for run, _ in answered], dtype=np.float64)
     median = np.array([one.delay for _, one in answered], dtype=np.float64)
     ranges = [(run, one.interval) for run, one in answered if one.interval is not None]
@@ -110,11 +110,11 @@ def score_row(
     )
 
 
-def configuration_error(median: Array, truth: Array, folds: ConfigurationFolds) -> float:
+def configuration_error(median: Array, truth: Array, folds: GroupFolds) -> float:
     """Mean over configurations of |geometric mean forecast / geometric mean truth - 1|.
 
     Example:
-        >>> folds = ConfigurationFolds.of(["a", "a"])
+        >>> folds = GroupFolds.of(["a", "a"])
         >>> configuration_error(np.array([2.0, 8.0]), np.array([4.0, 4.0]), folds)
         0.0
     """
@@ -123,7 +123,7 @@ def configuration_error(median: Array, truth: Array, folds: ConfigurationFolds) 
     return float(np.abs(np.expm1(means)).mean())
 
 
-def same_configuration(runs: Sequence[Observation]) -> list[Said]:
+def same_configuration(runs: Sequence[ObservedRun]) -> list[DelayForecast]:
     """Geometric mean delay of the other runs of the same configuration: the floor that seeds and
     the evaluation grid set. Refused where a run has no replicate."""
     said = []
@@ -134,17 +134,17 @@ def same_configuration(runs: Sequence[Observation]) -> list[Said]:
             if one is not own and one.configuration == own.configuration and one.recorded_delay
         ]
         mean = float(np.exp(np.mean(np.log(others)))) if others else None
-        said.append(Said(mean, None, "baseline" if others else "refused"))
+        said.append(DelayForecast(mean, None, "baseline" if others else "refused"))
     return said
 
 
-def _coverage(ranges: Sequence[tuple[Observation, Interval]]) -> float | None:
+def _coverage(ranges: Sequence[tuple[ObservedRun, Interval]]) -> float | None:
     if not ranges:
         return None
     return float(np.mean([float(run.recorded_delay or 0) in interval for run, interval in ranges]))
 
 
-def _interval_score(ranges: Sequence[tuple[Observation, Interval]]) -> float | None:
+def _interval_score(ranges: Sequence[tuple[ObservedRun, Interval]]) -> float | None:
     """None where an interval is unbounded: its score would be infinite."""
     if not ranges:
         return None
@@ -157,7 +157,7 @@ def _interval_score(ranges: Sequence[tuple[Observation, Interval]]) -> float | N
     return score if np.isfinite(score) else None
 
 
-def _resampled(errors: Array, folds: ConfigurationFolds) -> Interval:
+def _resampled(errors: Array, folds: GroupFolds) -> Interval:
     """95 % interval of the mean error, whole configurations resampled."""
     sums = np.bincount(folds.fold, errors, minlength=folds.count)
     sizes = np.bincount(folds.fold, minlength=folds.count)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nht_theory.conventions import DEFAULT_THRESHOLDS, Thresholds
+from nht_theory.conventions import DEFAULT_THRESHOLDS, ProgressCallback, Thresholds
 from nht_theory.errors import InputError
-from nht_theory.estimators.summary import Progress
 from nht_theory.forecasting.baselines import BASELINES
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all
+from nht_theory.forecasting.calibration_set import CalibrationSet, earlier_runs
 from nht_theory.forecasting.comparable import comparable
 from nht_theory.forecasting.decay_advice import AdviceScore
-from nht_theory.forecasting.earlier_runs import EarlierRuns, earlier_runs
 from nht_theory.forecasting.early_stop import StopScore
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_with
@@ -22,14 +21,14 @@ from nht_theory.forecasting.lawfulness import lawful_configurations
 from nht_theory.forecasting.other_norms import other_norms
 from nht_theory.forecasting.rivals import REFUSED, RIVALS, Answer
 from nht_theory.forecasting.scheduled_clock import clock_of
-from nht_theory.forecasting.score import Said, ScoreRow, same_configuration, score_row
+from nht_theory.forecasting.score import DelayForecast, ScoreRow, same_configuration, score_row
 from nht_theory.runs.run import Run
 from nht_theory.runs.study import Study, require_configurations
 
-Stage = float | str
-BEFORE: Stage = 0
-AT_MEMORIZATION: Stage = "memorisation"
-STAGES: tuple[Stage, ...] = (BEFORE, AT_MEMORIZATION, 0.25, 0.5, 0.75)
+Moment = float | str
+BEFORE: Moment = 0
+AT_MEMORIZATION: Moment = "memorisation"
+STAGES: tuple[Moment, ...] = (BEFORE, AT_MEMORIZATION, 0.25, 0.5, 0.75)
 FLOOR = "same-configuration mean"
 DEFAULT = "nht"
 
@@ -63,8 +62,8 @@ def score_study(
     calibration: Study | None = None,
     *,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
-    stages: Sequence[Stage] = STAGES,
-    progress: Progress | None = None,
+    stages: Sequence[Moment] = STAGES,
+    progress: ProgressCallback | None = None,
 ) -> StudyScore:
     """Forecast every run whose delay is known, and score what was said.
 
@@ -99,7 +98,7 @@ def score_study(
         for name, change in {DEFAULT: _unchanged, **norms}.items()
     }
     regime = lawful_configurations(observed)
-    answers: dict[Observation, _Answers] = {}
+    answers: dict[ObservedRun, _Answers] = {}
     for done, own in enumerate(shown):
         if progress is not None:
             progress("forecasting", done, len(shown))
@@ -129,11 +128,11 @@ def score_study(
     )
 
 
-_Answers = dict[tuple[Stage, str], Answer]
+_Answers = dict[tuple[Moment, str], Answer]
 """What each method said at each stage."""
 
 
-def moment(own: Observation, stage: Stage) -> int:
+def moment(own: ObservedRun, stage: Moment) -> int:
     """The last evaluation at or before a stage of a finished run; -1 before training."""
     start, delay = own.memorization_step, own.recorded_delay
     if stage == BEFORE or start is None or delay is None:
@@ -147,7 +146,9 @@ def _unchanged(run: Run) -> Run:
     return run
 
 
-def _earlier(target: Observation, learn: Sequence[Observation], *, leave_out: bool) -> EarlierRuns:
+def _earlier(
+    target: ObservedRun, learn: Sequence[ObservedRun], *, leave_out: bool
+) -> CalibrationSet:
     """Comparable earlier runs, without the target's configuration where that is left out."""
     kept = (
         one
@@ -158,11 +159,11 @@ def _earlier(target: Observation, learn: Sequence[Observation], *, leave_out: bo
 
 
 def _say(
-    target: Observation, earlier: EarlierRuns, stage: Stage, view: str
+    target: ObservedRun, earlier: CalibrationSet, stage: Moment, view: str
 ) -> Iterator[tuple[str, Answer]]:
     """Every method's answer for a run as it is known at a stage, seen through one norm."""
     made = forecast_with(target, earlier)
-    said = Said(made.delay, made.delay_interval, made.basis.value)
+    said = DelayForecast(made.delay, made.delay_interval, made.basis.value)
     if view != DEFAULT:
         # Another norm is a rival only as far as the law can be claimed for it.
         claimed = made.basis is Basis.LAW
@@ -177,12 +178,12 @@ def _say(
     for baseline in BASELINES:
         if stage == (AT_MEMORIZATION if baseline.at_memorization else BEFORE):
             delay = baseline.forecast(lawful, earlier.names, target) if lawful else None
-            said = Said(delay, None, "refused" if delay is None else "baseline")
+            said = DelayForecast(delay, None, "refused" if delay is None else "baseline")
             yield baseline.name, (said, float(baseline.parameters(len(earlier.names))))
 
 
 def _rows(
-    runs: Sequence[Observation], answers: dict[Observation, _Answers], regime: str
+    runs: Sequence[ObservedRun], answers: dict[ObservedRun, _Answers], regime: str
 ) -> list[ScoreRow]:
     """One row for each stage and method, the floor first."""
     if not runs:
@@ -210,7 +211,7 @@ def _rows(
     return rows
 
 
-def _why_unscored(one: Observation) -> str:
+def _why_unscored(one: ObservedRun) -> str:
     if one.memorization is None or one.generalization is None:
         return f"{one.run.name}: unknown, an accuracy is not logged"
     if one.memorization_step is None:

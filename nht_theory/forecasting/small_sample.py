@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from nht_theory.errors import DomainError
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds
-from nht_theory.forecasting.shrunken_regression import (
+from nht_theory.forecasting.bayesian_ridge import (
     SLOPE_SD,
     Array,
-    ShrunkenRegression,
+    BayesianRidge,
     StudentT,
 )
-from nht_theory.forecasting.steps_ahead import StepsAhead
+from nht_theory.forecasting.calibration import ObservedRun
+from nht_theory.forecasting.group_folds import GroupFolds
+from nht_theory.forecasting.remaining_steps import RemainingSteps
 
 CLOCK_SLOPE_SD = {"learning_rate": 0.3, "weight_decay": 0.3}
 """Prior standard deviations of the slopes of ln(delay * r): the law says nought but for the
@@ -48,8 +48,8 @@ class SmallSampleLaw:
     @classmethod
     def fit(
         cls,
-        lawful: Sequence[Observation],
-        target: Observation,
+        lawful: Sequence[ObservedRun],
+        target: ObservedRun,
         names: tuple[str, ...],
     ) -> SmallSampleLaw:
         """From earlier runs that obeyed the law (at least one).
@@ -66,14 +66,14 @@ class SmallSampleLaw:
         logs = np.log([[one.settings[name] for name in names] for one in lawful])
         logs = logs.reshape(len(lawful), len(names))
         if all(one.configuration != target.configuration for one in lawful):
-            folds = ConfigurationFolds.of([one.configuration for one in lawful])
+            folds = GroupFolds.of([one.configuration for one in lawful])
             table, logs = folds.means(table), folds.means(logs)
         own = np.log([target.settings[name] for name in names])
 
         slopes = np.array([CLOCK_SLOPE_SD.get(name, OTHER_CLOCK_SLOPE_SD) for name in names])
 
         def regress(target: Array, slope_sd: float | Array = SLOPE_SD) -> StudentT:
-            return ShrunkenRegression.fit(logs, target, slope_sd=slope_sd).predict(own)
+            return BayesianRidge.fit(logs, target, slope_sd=slope_sd).predict(own)
 
         return cls(
             regress(table[:, 0]),
@@ -84,16 +84,16 @@ class SmallSampleLaw:
             tuple(one.run.name for one in lawful),
         )
 
-    def delay(self, decay_rate: float) -> StepsAhead:
+    def delay(self, decay_rate: float) -> RemainingSteps:
         """Steps from memorisation to generalisation, from the settings alone."""
         made = self.log_clock
-        return StepsAhead.of_log(
+        return RemainingSteps.of_log(
             StudentT(made.location - math.log(decay_rate), made.scale, made.degrees)
         )
 
     def left(
         self, decay_rate: float, elapsed: float, memorized: float, now: float
-    ) -> StepsAhead | None:
+    ) -> RemainingSteps | None:
         """Steps left after memorisation: an even mixture of what the settings say, given the
         time passed, and of the law at the run's own V.
 
@@ -111,9 +111,9 @@ class SmallSampleLaw:
             self.from_norm(decay_rate, memorized, now),
         )
         known = [one.values for one in told if one is not None]
-        return StepsAhead.of(np.concatenate(known)) if known else None
+        return RemainingSteps.of(np.concatenate(known)) if known else None
 
-    def from_norm(self, decay_rate: float, memorized: float, now: float) -> StepsAhead | None:
+    def from_norm(self, decay_rate: float, memorized: float, now: float) -> RemainingSteps | None:
         """Steps from V to V_star by the law; infinite where V_mem is not above V_star.
 
         A V_star that V has passed without a switch is ruled out, and its probability shared
@@ -126,7 +126,7 @@ class SmallSampleLaw:
         if not ratio.size:
             return None
         steps = np.where(ratio[:, None] > 0, ratio[:, None] / rate[None, :], np.inf)
-        return StepsAhead.of(steps)
+        return RemainingSteps.of(steps)
 
     @property
     def parameters(self) -> float:
@@ -146,7 +146,7 @@ class SmallSampleLaw:
         )
 
 
-def _measured(one: Observation) -> tuple[float, float, float, float]:
+def _measured(one: ObservedRun) -> tuple[float, float, float, float]:
     """ln V_mem, ln V_star, ln c and ln(delay * r) of a run that obeyed the law."""
     above, star = one.squared_norm_memorization, one.squared_norm_generalization
     if above is None or star is None or one.decay_rate is None or one.delay is None:

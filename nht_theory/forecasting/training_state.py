@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nht_theory.estimators.crossing_time import log_odds
-from nht_theory.forecasting.calibration import Observation
-from nht_theory.forecasting.shrunken_regression import Array
+from nht_theory.forecasting.bayesian_ridge import Array
+from nht_theory.forecasting.calibration import ObservedRun
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 
@@ -93,7 +93,7 @@ def state_names(runs: Sequence[Run], logged: Collection[str]) -> tuple[str, ...]
     )
 
 
-def state_series(one: Observation, names: tuple[str, ...]) -> StateSeries:
+def state_series(one: ObservedRun, names: tuple[str, ...]) -> StateSeries:
     """The state features of a run; evaluations at which one is not finite are left out."""
     run = one.run
     with np.errstate(invalid="ignore"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from nht_theory.claims.registry import CLAIMS
+from nht_theory.claims.validate import Validation
 from nht_theory.estimators.results import StudyEstimates
-from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.validate import Validation
-from nht_theory.reporting.content import ReportContent, ScoredForecast
-from nht_theory.reporting.retrospect import forecasts_in_retrospect
+from nht_theory.forecasting.backtest import ScoredForecast, backtest
+from nht_theory.reporting.content import ReportContent
 
 
 def report_content(
@@ -25,11 +25,11 @@ def report_content(
     """
     estimated = StudyEstimates(validation.study, validation.estimates, validation.thresholds)
     if forecasts is None:
-        forecasts, note = forecasts_in_retrospect(estimated)
+        forecasts, note = backtest(estimated)
     return ReportContent(
         estimated=estimated,
         verdicts=validation.verdicts,
-        claims={claim.name: claim for claim in PREDICTIONS},
+        claims={claim.name: claim for claim in CLAIMS},
         forecasts=tuple(forecasts),
         forecasts_note=note,
         version=version("nht"),

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from nht_theory.claims.cited_law import CitedLaw, cited_law, cited_rivals
+from nht_theory.claims.cited_number import CitedNumber, verdict_identifier
+from nht_theory.claims.registry import claim_named
+from nht_theory.claims.rules import EQUIVALENCE
+from nht_theory.claims.validate import Validation
+from nht_theory.claims.verdict import Verdict
 from nht_theory.conventions import CONFIDENCE, Thresholds, VerdictKind
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.inference.references import bibtex
-from nht_theory.predictions.registry import prediction
-from nht_theory.predictions.rules import EQUIVALENCE
-from nht_theory.predictions.validate import Validation
-from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting import citation_latex, citation_text
-from nht_theory.reporting.cited_law import CitedLaw, cited_law, cited_rivals
-from nht_theory.reporting.cited_number import CitedNumber, verdict_identifier
 from nht_theory.reporting.provenance import data_hash, origin, software_version
 from nht_theory.runs.study import Study
 
@@ -120,7 +120,7 @@ class Citation:
             "numbers": list(self.numbers),
             "verdicts": [
                 {
-                    "prediction": own.prediction,
+                    "prediction": own.claim,
                     "verdict": own.verdict.value,
                     "rule": own.rule,
                     "stability": {at.setting: at.verdict.value for at in own.stability},
@@ -138,7 +138,7 @@ def cite(validation: Validation) -> Citation:
     """The citation of a validated study.
 
     Args:
-        validation: what :func:`nht_theory.predictions.validate.validate` returned.
+        validation: what :func:`nht_theory.claims.validate.validate` returned.
     """
     study = validation.study
     thresholds = validation.thresholds
@@ -173,19 +173,19 @@ def cite(validation: Validation) -> Citation:
 def _of_verdict(own: Verdict, options: tuple[tuple[str, str], ...]) -> CitedNumber | None:
     if own.statistic is None or own.verdict is VerdictKind.NOT_APPLICABLE:
         return None
-    claim = prediction(own.prediction)
+    claim = claim_named(own.claim)
     known = tuple(key for key in claim.references)
     corrected = own.holm_p_value is not None
     return CitedNumber(
-        identifier=verdict_identifier(own.prediction),
-        label=f"{own.prediction}: {own.statistic_name}",
+        identifier=verdict_identifier(own.claim),
+        label=f"{own.claim}: {own.statistic_name}",
         value=own.statistic,
         unit="1",
         n=own.n,
         n_censored=own.n_censored,
         censoring="counted as right-censored" if own.n_censored else "no run censored",
         method=own.rule,
-        formula=f"{own.statistic_name}; claim: {claim.claim}; rule: {claim.rule}",
+        formula=f"{own.statistic_name}; claim: {claim.statement}; rule: {claim.rule}",
         runs=own.runs,
         options=(
             *options,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nht_theory.claims.cited_number import CitedNumber, verdict_identifier
 from nht_theory.conventions import VerdictKind
 from nht_theory.inference.latex import latex_limits, latex_number, latex_text, table
 from nht_theory.reporting.citation_text import facts_sentence
-from nht_theory.reporting.cited_number import CitedNumber, verdict_identifier
 
 if TYPE_CHECKING:
     from nht_theory.reporting.citation import Citation
@@ -85,8 +85,8 @@ def _verdict_table(citation: Citation, facts: str) -> str:
     numbers = {number.identifier: number for number in citation.numbers}
     rows, comments = [], []
     for own in citation.verdicts:
-        number = numbers.get(verdict_identifier(own.prediction))
-        name = latex_text(own.prediction)
+        number = numbers.get(verdict_identifier(own.claim))
+        name = latex_text(own.claim)
         if number is None:
             rows.append(
                 (name, "--", "--", "--", str(own.n), "--", VerdictKind.NOT_APPLICABLE.value)

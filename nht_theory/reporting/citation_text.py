@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nht_theory.claims.cited_number import CitedNumber, p_text, verdict_identifier
 from nht_theory.inference.latex import significant
-from nht_theory.reporting.cited_number import CitedNumber, p_text, verdict_identifier
 
 if TYPE_CHECKING:
     from nht_theory.reporting.citation import Citation, StudyFacts
@@ -27,7 +27,7 @@ def apa(citation: Citation) -> str:
             f"({fit.fit.n_right_censored} right-censored). [rival.{place}.aicc]"
         )
     numbers = {number.identifier: number for number in citation.numbers}
-    decided = (numbers.get(verdict_identifier(own.prediction)) for own in citation.verdicts)
+    decided = (numbers.get(verdict_identifier(own.claim)) for own in citation.verdicts)
     lines += [number_sentence(number) for number in decided if number is not None]
     return "\n".join([*lines, *(f"Not estimated: {text}." for text in citation.law.missing)])
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from nht_theory.claims.verdict import Claim
 from nht_theory.formulas import catalogue
 from nht_theory.formulas.formula import Formula
 from nht_theory.formulas.mathml import to_mathml
-from nht_theory.predictions.verdict import Prediction
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Derivation:
     claims: tuple[str, ...]
 
 
-def derivations(claims: Iterable[Prediction]) -> tuple[Derivation, ...]:
+def derivations(claims: Iterable[Claim]) -> tuple[Derivation, ...]:
     """The formulas from which the claims follow, each once, in the order of the catalogue."""
     used: dict[str, list[str]] = {}
     for claim in claims:

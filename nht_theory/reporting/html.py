@@ -9,16 +9,16 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from nht_theory.claims.verdict import Verdict
 from nht_theory.conventions import FORMULA_CONVENTION, VerdictKind
 from nht_theory.errors import InputError
-from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting import colours, svg, tables
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.derivations import derivations
 from nht_theory.reporting.figures.catalogue import draw_all
 from nht_theory.reporting.figures.stability import SIGNS
 from nht_theory.reporting.marks import Figure, Line, Undrawn, legend
-from nht_theory.reporting.story import Answer, answers, effect, plural, stability_in_words
+from nht_theory.reporting.summary import Answer, answers, effect, plural, stability_in_words
 from nht_theory.reporting.what_would_change import what_would_change
 from nht_theory.runs.run_format import write_atomically
 
@@ -70,9 +70,7 @@ def render(content: ReportContent) -> str:
         lstrip_blocks=True,
     )
     drawn = draw_all(content)
-    judged = [
-        content.claims[v.prediction] for v in content.judged if v.prediction in content.claims
-    ]
+    judged = [content.claims[v.claim] for v in content.judged if v.claim in content.claims]
     appendix = derivations(judged)
     titles = {shown.name: shown.title for shown in appendix}
     style = environment.get_template("report.css").render(
@@ -87,9 +85,7 @@ def render(content: ReportContent) -> str:
         css=Markup(style),
         script=Markup(script),
         sections=SECTIONS,
-        answers=[
-            _linked(answer, [v.prediction for v in content.judged]) for answer in answers(content)
-        ],
+        answers=[_linked(answer, [v.claim for v in content.judged]) for answer in answers(content)],
         cards=[_card(verdict, content, titles) for verdict in content.judged],
         derivations=appendix,
         verdicts=tables.verdicts_table(content),
@@ -145,7 +141,7 @@ def _linked(answer: Answer, claims: Iterable[str]) -> tuple[str, str, list[Marku
 
 
 def _card(verdict: Verdict, content: ReportContent, titles: Mapping[str, str]) -> _Card:
-    known = content.claims.get(verdict.prediction)
+    known = content.claims.get(verdict.claim)
     adjusted = "" if verdict.holm_p_value is None else f" ({verdict.holm_p_value:.3g} by Holm)"
     facts = (
         ("effect", effect(verdict)),
@@ -160,10 +156,10 @@ def _card(verdict: Verdict, content: ReportContent, titles: Mapping[str, str]) -
         ("thresholds", stability_in_words(verdict)),
     )
     return _Card(
-        name=verdict.prediction,
+        name=verdict.claim,
         kind=verdict.verdict,
         sign=SIGNS[verdict.verdict],
-        claim="" if known is None else known.claim,
+        claim="" if known is None else known.statement,
         facts=tuple((term, text) for term, text in facts if text),
         formulas=() if known is None else tuple((name, titles[name]) for name in known.formulas),
         details=verdict.details,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from nht_theory.claims.validate import Validation
+    from nht_theory.claims.verdict import Verdict
     from nht_theory.estimators.results import Crossing, StudyEstimates
     from nht_theory.forecasting.forecast import Forecast
-    from nht_theory.predictions.validate import Validation
-    from nht_theory.predictions.verdict import Verdict
     from nht_theory.runs.run import Run
     from nht_theory.runs.study import Study
 
@@ -61,14 +61,14 @@ def plot(study: Study, name: str, ax: Axes | None = None) -> Any:
     """
     from nht_theory.errors import InputError
     from nht_theory.estimators.summary import estimate_study
+    from nht_theory.forecasting.backtest import backtest
     from nht_theory.reporting.content import ReportContent
     from nht_theory.reporting.figures.catalogue import build
     from nht_theory.reporting.marks import Undrawn
     from nht_theory.reporting.paper import draw, draw_panel, paper_style
-    from nht_theory.reporting.retrospect import forecasts_in_retrospect
 
     estimated = estimate_study(study)
-    forecasts = forecasts_in_retrospect(estimated)[0] if name == "forecasts" else ()
+    forecasts = backtest(estimated)[0] if name == "forecasts" else ()
     figure = build(name, ReportContent(estimated, (), forecasts=forecasts))
     if isinstance(figure, Undrawn):
         raise InputError(f"{figure.title} cannot be drawn: {figure.reason}", source=study.source)
@@ -110,11 +110,11 @@ def _run(run: Run) -> str:
 
 
 def _verdicts(verdicts: tuple[Verdict, ...], title: str) -> str:
-    from nht_theory.reporting.story import effect
+    from nht_theory.reporting.summary import effect
 
     rows: list[tuple[object, ...]] = [
         (
-            own.prediction,
+            own.claim,
             own.verdict.value,
             effect(own),
             own.n,
@@ -165,8 +165,8 @@ RENDERERS = (
     ("nht_theory.runs.study", "Study", _study),
     ("nht_theory.runs.run", "Run", _run),
     ("nht_theory.estimators.results", "StudyEstimates", _estimates),
-    ("nht_theory.predictions.verdict", "Verdict", lambda own: _verdicts((own,), own.prediction)),
-    ("nht_theory.predictions.validate", "Validation", _validation),
+    ("nht_theory.claims.verdict", "Verdict", lambda own: _verdicts((own,), own.claim)),
+    ("nht_theory.claims.validate", "Validation", _validation),
     ("nht_theory.forecasting.forecast", "Forecast", _forecast),
 )
 

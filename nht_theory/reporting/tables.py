@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate
+from nht_theory.forecasting.backtest import ScoredForecast
 from nht_theory.reporting.categories import settings_of
-from nht_theory.reporting.content import ReportContent, ScoredForecast
-from nht_theory.reporting.story import effect, in_digits
+from nht_theory.reporting.content import ReportContent
+from nht_theory.reporting.summary import effect, in_digits
 from nht_theory.runs.run import Run
 
 
@@ -229,9 +230,9 @@ def not_applicable_table(content: ReportContent) -> Table:
     """Claims that these data cannot judge, and what each would need."""
     rows = []
     for verdict in content.not_applicable:
-        known = content.claims.get(verdict.prediction)
-        said = "" if known is None else known.claim
-        rows.append(Row((Cell(verdict.prediction), Cell(said), Cell(verdict.rule))))
+        known = content.claims.get(verdict.claim)
+        said = "" if known is None else known.statement
+        rows.append(Row((Cell(verdict.claim), Cell(said), Cell(verdict.rule))))
     caption = "Not applicable is a result: these data cannot tell, and nothing was guessed."
     columns = (Column("claim"), Column("what it says"), Column("why it cannot be judged here"))
     return Table(caption, columns, tuple(rows))
@@ -252,7 +253,7 @@ def verdicts_table(content: ReportContent) -> Table:
     rows = tuple(
         Row(
             (
-                Cell(own.prediction),
+                Cell(own.claim),
                 Cell(own.verdict.value),
                 Cell(effect(own, named=False) or "–"),
                 number(own.p_value if own.holm_p_value is None else own.holm_p_value),
@@ -261,7 +262,7 @@ def verdicts_table(content: ReportContent) -> Table:
                 Cell(own.rests_on or "–"),
                 Cell(own.rule),
             ),
-            anchor=f"claim-{own.prediction}",
+            anchor=f"claim-{own.claim}",
         )
         for own in content.judged
     )

@@ -16,7 +16,7 @@ from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.results import Estimate, RunEstimate
 from nht_theory.reporting.categories import categorize
 from nht_theory.reporting.content import ReportContent
-from nht_theory.reporting.story import answers, effect, stability_in_words
+from nht_theory.reporting.summary import answers, effect, stability_in_words
 from nht_theory.reporting.tables import (
     assumptions_table,
     left_out_table,
@@ -137,10 +137,10 @@ def _shortened(text: str, end: str, width: int) -> str:
 def _details(content: ReportContent, width: int) -> Iterator[RenderableType]:
     """What a card of the report holds, as text."""
     for own in content.judged:
-        claim = content.claims.get(own.prediction)
-        yield Text(f"{own.prediction}: {own.verdict}", style="bold")
+        claim = content.claims.get(own.claim)
+        yield Text(f"{own.claim}: {own.verdict}", style="bold")
         if claim is not None:
-            yield _indented(claim.claim, width)
+            yield _indented(claim.statement, width)
             yield _indented(f"rule: {claim.rule}", width)
             yield _indented(f"would change it: {what_would_change(own, claim)}", width)
             if claim.undecidable:
@@ -156,7 +156,7 @@ def _details(content: ReportContent, width: int) -> Iterator[RenderableType]:
         for line in own.details:
             yield _indented(line, width)
     for own in content.not_applicable:
-        yield Text(f"{own.prediction}: {own.verdict}: {own.rule}")
+        yield Text(f"{own.claim}: {own.verdict}: {own.rule}")
 
 
 def _everything(content: ReportContent, width: int) -> Iterator[RenderableType]:
@@ -205,7 +205,7 @@ def verdict_table(content: ReportContent, width: int, *, whole: bool = False) ->
         shown = effect(own, named=False, coverage=wide)
         rule = own.rule if whole or len(own.rule) <= left else f"{own.rule[: left - 1]}…"
         table.add_row(
-            Text(own.prediction),
+            Text(own.claim),
             Text(own.verdict.value, style=COLOUR[own.verdict]),
             Text(shown or "–"),
             "–" if p is None else f"{p:.2g}",

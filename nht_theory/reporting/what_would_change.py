@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from nht_theory.claims.rules import ALPHA
+from nht_theory.claims.verdict import Claim, Verdict
 from nht_theory.conventions import VerdictKind
-from nht_theory.predictions.rules import ALPHA
-from nht_theory.predictions.verdict import Prediction, Verdict
 
 
-def what_would_change(own: Verdict, claim: Prediction) -> str:
+def what_would_change(own: Verdict, claim: Claim) -> str:
     """The observations that would give another verdict, and how far these data are from it.
 
     Example:
-        >>> from nht_theory.predictions.registry import prediction
+        >>> from nht_theory.claims.registry import claim_named
         >>> own = Verdict("P1", VerdictKind.SUPPORTED, 0.9, "share", None, 0.001, 50, 0, "rule",
         ...               holm_p_value=0.01)
-        >>> what_would_change(own, prediction("P1"))
+        >>> what_would_change(own, claim_named("P1"))
         'configurations in which the stronger decay leaves the larger final norm; open once p after
         Holm exceeds 0.05 (now 0.01)'
     """

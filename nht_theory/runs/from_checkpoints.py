@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nht_theory import checkpoints
 from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.notes import NoteKind
-from nht_theory.checkpoints.progress import Report
+from nht_theory.checkpoints.progress import ScanCallback
 from nht_theory.runs import column_names, columns
 from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.options import ReadOptions
@@ -37,7 +37,7 @@ def read(
     series: CheckpointSeries,
     settings: Mapping[str, object],
     options: ReadOptions,
-    progress: Report | None = None,
+    progress: ScanCallback | None = None,
 ) -> Record:
     """The squared norms of a series of checkpoints, as a record.
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-WORTH_A_PROCESS = 250
+MIN_FILES_PER_WORKER = 250
 """Files below which starting another process costs more than it saves."""
 
 Item = TypeVar("Item")
@@ -51,4 +51,4 @@ def processes(items: int, workers: int | None) -> int:
     if sys.platform != "linux":
         return 1
     cores = len(os.sched_getaffinity(0))
-    return min(cores, items // WORTH_A_PROCESS) if workers is None else workers
+    return min(cores, items // MIN_FILES_PER_WORKER) if workers is None else workers

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.progress import Report
+from nht_theory.checkpoints.progress import ScanCallback
 from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.runs import column_names, columns, from_checkpoints, settings
@@ -45,7 +45,7 @@ def load_study(
     options: ReadOptions = DEFAULT_OPTIONS,
     *,
     of_logs: LogReport | None = None,
-    of_checkpoints: Report | None = None,
+    of_checkpoints: ScanCallback | None = None,
 ) -> Study:
     """Read every run below a path.
 
@@ -111,7 +111,7 @@ def _read_all(
     found: ReadPlan,
     options: ReadOptions,
     of_logs: LogReport | None,
-    of_checkpoints: Report | None,
+    of_checkpoints: ScanCallback | None,
 ) -> tuple[list[ReadRun], list[LeftOut]]:
     read: list[ReadRun] = []
     failures: list[LeftOut] = []
@@ -141,7 +141,7 @@ def _contents(
     found: ReadPlan,
     options: ReadOptions,
     of_logs: LogReport | None,
-    of_checkpoints: Report | None,
+    of_checkpoints: ScanCallback | None,
 ) -> Iterator[_FileContent]:
     """What each planned file gives, in order: the logs come first in a plan."""
     logs = [file for file in found.files if file.series is None]
@@ -195,7 +195,7 @@ def _home(planned: PlannedFile) -> Path:
 
 
 def _read_file(
-    planned: PlannedFile, source: Path, options: ReadOptions, progress: Report | None = None
+    planned: PlannedFile, source: Path, options: ReadOptions, progress: ScanCallback | None = None
 ) -> _FileContent:
     failures: list[LeftOut] = []
     read: list[ReadRun] = []
@@ -224,7 +224,7 @@ def _with_full_paths(record: Record, planned: PlannedFile, source: Path) -> Reco
 
 
 def _records(
-    planned: PlannedFile, options: ReadOptions, progress: Report | None
+    planned: PlannedFile, options: ReadOptions, progress: ScanCallback | None
 ) -> tuple[list[Record], list[tuple[str, str]]]:
     """The records of one planned file, and (record, reason) for those that cannot be used."""
     if planned.reader is Reader.RUN_DIRECTORY:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from nht_theory.checkpoints.progress import Progress, Report
+from nht_theory.checkpoints.progress import ScanCallback, ScanProgress
 from nht_theory.runs.read_plan import PlannedFile
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SeriesMeter:
         report: receives the sum; its ``files_done`` counts checkpoints.
     """
 
-    def __init__(self, files: Sequence[PlannedFile], report: Report | None) -> None:
+    def __init__(self, files: Sequence[PlannedFile], report: ScanCallback | None) -> None:
         self._report = report
         series = [file.series for file in files if file.series is not None]
         known = series if report is not None else []
@@ -51,7 +51,7 @@ class SeriesMeter:
         self._read: int | None = None
         self._started = time.perf_counter()
 
-    def within(self, now: Progress) -> None:
+    def within(self, now: ScanProgress) -> None:
         """The series being read has come so far."""
         self._read = now.bytes_read
         left = now.bytes_total - now.bytes_read + sum(self._sizes[self._at + 1 :])
@@ -70,7 +70,7 @@ class SeriesMeter:
     def _tell(self, read: int, left: int, files: int) -> None:
         if self._report is not None:
             seconds = time.perf_counter() - self._started
-            self._report(Progress(read, read + left, files, sum(self._counts), seconds))
+            self._report(ScanProgress(read, read + left, files, sum(self._counts), seconds))
 
 
 def _bytes_of(series: CheckpointSeries) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from nht_theory.forecasting.earlier_runs import earlier_runs
+from nht_theory.forecasting.calibration_set import earlier_runs
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_run
 from nht_theory.runs.run import Hyperparameters, Run

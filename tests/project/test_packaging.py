@@ -18,7 +18,7 @@ def _loaded_after(statement: str) -> set[str]:
 
 def test_theory_imports_without_torch() -> None:
     modules = _loaded_after(
-        "import nht_theory, nht_theory.runs.load, nht_theory.predictions.validate,"
+        "import nht_theory, nht_theory.runs.load, nht_theory.claims.validate,"
         " nht_theory.checkpoints, nht_theory.forecasting"
     )
     assert "torch" not in modules

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # validation/ is no part of the installed package
 
-from nht_theory.predictions.registry import PREDICTIONS  # noqa: E402
+from nht_theory.claims.registry import CLAIMS  # noqa: E402
 from validation.evidence import evidence_table  # noqa: E402
 from validation.studies.__main__ import main  # noqa: E402
 from validation.studies.catalogue import STUDIES, StudyPlan  # noqa: E402
@@ -117,10 +117,10 @@ def test_the_committed_table_of_claims_is_what_the_verdicts_give() -> None:
 
 def test_the_table_shows_every_claim_and_names_every_study() -> None:
     table = evidence_table()
-    assert all(f"**{own.name}**" in table for own in PREDICTIONS)
+    assert all(f"**{own.name}**" in table for own in CLAIMS)
     assert all(f"studies/{plan.name}/README.md" in table for plan in STUDIES)
     answered = {name for plan in STUDIES for name in plan.answers}
-    assert answered <= {own.name for own in PREDICTIONS}
+    assert answered <= {own.name for own in CLAIMS}
 
 
 def test_a_published_figure_is_computed_from_the_runs_that_match() -> None:

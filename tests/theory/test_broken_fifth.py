@@ -14,8 +14,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from nht_theory.claims.validate import validate
 from nht_theory.cli.output import to_jsonable
-from nht_theory.predictions.validate import validate
 from nht_theory.runs import columns
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions

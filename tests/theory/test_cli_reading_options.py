@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from nht_theory.claims.registry import CLAIMS
 from nht_theory.cli.study_options import read_options
 from nht_theory.cli.validate import validate
 from nht_theory.errors import InputError
-from nht_theory.predictions.registry import PREDICTIONS
 
 
 def _study(folder: Path) -> Path:
@@ -65,8 +65,8 @@ def test_a_dry_run_names_each_file_and_what_is_left_out(
 def test_the_list_of_claims_has_a_rule_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     validate(None, list_claims=True)
     shown = capsys.readouterr().out
-    for claim in PREDICTIONS:
-        assert f"{claim.name}: {claim.claim}" in shown
+    for claim in CLAIMS:
+        assert f"{claim.name}: {claim.statement}" in shown
         assert claim.rule in shown
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.claims.validate import validate
 from nht_theory.estimators.assumption_summary import summarize_assumptions
 from nht_theory.estimators.assumptions import AssumptionCheck, AssumptionStatus, check_assumptions
 from nht_theory.estimators.summary import estimate_run, estimate_study
-from nht_theory.predictions.validate import validate
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 

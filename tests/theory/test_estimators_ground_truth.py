@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.claims.validate import validate
 from nht_theory.conventions import DecayForm, VerdictKind
 from nht_theory.estimators.contraction import Window, contraction_rate
 from nht_theory.estimators.efficiency import efficiency
@@ -18,7 +19,6 @@ from nht_theory.formulas.solvable.logistic_bias import LogisticBias
 from nht_theory.formulas.solvable.pure_noise import PureNoise
 from nht_theory.formulas.solvable.ridge import NullSpaceRidge
 from nht_theory.formulas.solvable.two_weights import TwoWeights
-from nht_theory.predictions.validate import validate
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 
@@ -120,7 +120,7 @@ def test_generalisation_with_a_growing_norm_is_never_given_a_rate() -> None:
     assert own.contraction_rate.reason is Unavailable.GROWING
     assert isinstance(own.efficiency, Missing)
     verdicts = {
-        verdict.prediction: verdict
+        verdict.claim: verdict
         for verdict in validate(Study(Path("bias"), (run,), (run,)), stability=False).verdicts
     }
     for name in ("law", "law_everywhere", "rival_laws", "P6", "prefactor"):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nht_theory.forecasting.at_memorization import forecast_at_memorization
+from nht_theory.forecasting.bayesian_ridge import BayesianRidge
 from nht_theory.forecasting.forecast import Basis
-from nht_theory.forecasting.shrunken_regression import ShrunkenRegression
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 
@@ -153,7 +153,7 @@ def test_regression_matches_the_posterior_by_quadrature() -> None:
     rng = np.random.default_rng(3)
     x = rng.normal(size=6)
     y = 0.4 * x + rng.normal(size=6) * 0.3
-    made = ShrunkenRegression.fit(x[:, None], y).predict(np.array([1.5]))
+    made = BayesianRidge.fit(x[:, None], y).predict(np.array([1.5]))
     sd = np.exp(np.linspace(np.log(0.03), np.log(3), 300))
     slope = np.linspace(-4, 4, 801)
     # The intercept integrates out analytically: only centred data remain.

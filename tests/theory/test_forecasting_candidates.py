@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nht_theory.forecasting.calibration import Observation, observe
+from nht_theory.forecasting.calibration import ObservedRun, observe
+from nht_theory.forecasting.calibration_set import earlier_runs
 from nht_theory.forecasting.candidate_models import (
     EXCESS,
     OFFSET,
@@ -19,7 +20,6 @@ from nht_theory.forecasting.candidate_models import (
     held_out_error,
     stacked,
 )
-from nht_theory.forecasting.earlier_runs import earlier_runs
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_observation
 from nht_theory.forecasting.plan import planned
@@ -47,7 +47,7 @@ def by_clock_alone(above: float, star: float, floor: float, rate: float) -> floa
     return 1.8 / rate
 
 
-def made_up(eta: float, decay: float, size: float, seed: int, law: Delay) -> Observation:
+def made_up(eta: float, decay: float, size: float, seed: int, law: Delay) -> ObservedRun:
     """A run whose delay follows ``law``; V falls from V_mem through V_star to the floor."""
     rng = np.random.default_rng([seed, round(1e6 * eta), round(1e4 * decay), round(size)])
     above = 6000 * decay**-0.4 * np.exp(0.05 * rng.normal())
@@ -75,7 +75,7 @@ def made_up(eta: float, decay: float, size: float, seed: int, law: Delay) -> Obs
     )
 
 
-def sweep(law: Delay) -> tuple[Observation, ...]:
+def sweep(law: Delay) -> tuple[ObservedRun, ...]:
     return tuple(
         made_up(eta, decay, size, seed, law)
         for eta in (5e-4, 1e-3, 2e-3)

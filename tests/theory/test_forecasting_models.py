@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from nht_theory.conventions import DecayForm, Regime
 from nht_theory.estimators.crossing_time import crossing_time
 from nht_theory.estimators.results import Crossing
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
-from nht_theory.forecasting.configuration_folds import ConfigurationFolds, ridge
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all
+from nht_theory.forecasting.calibration_set import earlier_runs
 from nht_theory.forecasting.decay_advice import Expectation, advise_decay, score_decay_advice
-from nht_theory.forecasting.earlier_runs import earlier_runs
 from nht_theory.forecasting.early_stop import cure_share, stop_advice
 from nht_theory.forecasting.empirical_model import fit_empirical_model
 from nht_theory.forecasting.forecast import Basis, Stage
 from nht_theory.forecasting.forecast_run import forecast_run
+from nht_theory.forecasting.group_folds import GroupFolds, ridge
 from nht_theory.forecasting.law_model import fit_law_model
 from nht_theory.forecasting.lawfulness import Lawfulness, obeyed_the_law
 from nht_theory.forecasting.pilot import next_pilot
 from nht_theory.forecasting.plan import plan_training, planned
-from nht_theory.forecasting.steps_ahead import StepsAhead
+from nht_theory.forecasting.remaining_steps import RemainingSteps
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 
@@ -103,7 +103,7 @@ def test_the_crossing_time_of_a_logistic_rise_is_exact() -> None:
 )
 def test_folds_equal_refitting_without_each_configuration(sizes: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    folds = ConfigurationFolds.of(np.repeat(np.arange(len(sizes)), sizes).tolist())
+    folds = GroupFolds.of(np.repeat(np.arange(len(sizes)), sizes).tolist())
     n = sum(sizes)
     design, target = rng.normal(size=(n, 2)), rng.normal(size=n)
     penalty = np.array([0.3, 0.7])
@@ -369,7 +369,7 @@ def test_a_forecast_narrows_as_the_run_goes_on() -> None:
 
 
 def test_steps_ahead_are_conditioned_as_probability_says() -> None:
-    ahead = StepsAhead.of(np.arange(1.0, 402.0))
+    ahead = RemainingSteps.of(np.arange(1.0, 402.0))
     assert ahead.median == 201.0
     assert ahead.probability_by(100.0) == pytest.approx(100 / 401)
     assert ahead.beyond(200.0).median == pytest.approx(101, abs=1)
@@ -411,7 +411,7 @@ def test_decay_advice_is_scored_against_what_happened() -> None:
     assert (scored.hits, scored.n, scored.always_yes) == (9, 9, 9)
 
 
-def cured(seed: int, switches: bool) -> Observation:
+def cured(seed: int, switches: bool) -> ObservedRun:
     run = power_run(0.5, seed=seed, noise=0.1)
     if switches:
         return observe(run)

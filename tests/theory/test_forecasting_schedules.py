@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nht_theory.cli.forecast_text import describe
 from nht_theory.dynamics.schedules import Cosine, LinearWarmup, Schedule, StepDecay
 from nht_theory.forecasting.calibration import observe
+from nht_theory.forecasting.calibration_set import earlier_runs
 from nht_theory.forecasting.comparable import comparable
-from nht_theory.forecasting.earlier_runs import earlier_runs
 from nht_theory.forecasting.early_stop import stop_advice
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_run

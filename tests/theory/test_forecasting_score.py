@@ -15,7 +15,7 @@ from nht_theory.forecasting.advice import PUBLIC_RECORD
 from nht_theory.forecasting.calibration import observe, observe_all
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_observation, forecast_run
-from nht_theory.forecasting.score import Said, score_row
+from nht_theory.forecasting.score import DelayForecast, score_row
 from nht_theory.forecasting.score_study import FLOOR, StudyScore, moment, score_study
 from nht_theory.runs.load import load_study
 from nht_theory.runs.run import Hyperparameters, Run
@@ -157,7 +157,11 @@ def test_the_record_of_the_advice_is_the_one_measured() -> None:
 def test_a_score_is_what_one_computes_by_hand() -> None:
     runs = observe_all([scored_run(400, 0), scored_run(400, 1), scored_run(1000, 0)])
     interval = Interval(300.0, 1000.0, 0.9, "")
-    said = [Said(500.0, interval, "law"), Said(320.0, None, "law"), Said(None, None, "refused")]
+    said = [
+        DelayForecast(500.0, interval, "law"),
+        DelayForecast(320.0, None, "law"),
+        DelayForecast(None, None, "refused"),
+    ]
     row = score_row(runs, said, stage=0, method="m", default=True, regime="in", parameters=2.0)
     assert row.run_error == pytest.approx((0.25 + 0.2) / 2)
     assert row.configuration_error == pytest.approx(abs(np.sqrt(500 * 320) / 400 - 1))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nht_theory.claims.law import RATE, against_one, power_of_slope
 from nht_theory.conventions import VerdictKind
 from nht_theory.errors import DomainError, NhtError
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.configuration_means import fit_configuration_means
 from nht_theory.inference.information import vuong_test
-from nht_theory.predictions.law import RATE, against_one, power_of_slope
 
 NAMES = ("constant", "rate", "ratio")
 

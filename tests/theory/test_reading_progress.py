@@ -1,4 +1,4 @@
-"""Progress of reading: what is counted, where it shows, and that it changes nothing."""
+"""ScanProgress of reading: what is counted, where it shows, and that it changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from nht_theory.checkpoints import norm_cache
-from nht_theory.checkpoints.progress import Progress
+from nht_theory.checkpoints.progress import ScanProgress
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions
 
@@ -45,7 +45,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("workers", [None, 2])
 def test_bytes_and_logs_add_up_and_change_nothing(directory: Path, workers: int | None) -> None:
     logs: list[tuple[int, int]] = []
-    seen: list[Progress] = []
+    seen: list[ScanProgress] = []
     options = ReadOptions(workers=workers)
     study = load_study(
         directory, options, of_logs=lambda *now: logs.append(now), of_checkpoints=seen.append
@@ -71,7 +71,7 @@ def test_what_is_remembered_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(norm_cache, "_SETTLED_NS", -(10**15))  # files count as settled at once
     load_study(directory)
-    seen: list[Progress] = []
+    seen: list[ScanProgress] = []
     load_study(directory, of_checkpoints=seen.append)
     assert (seen[-1].bytes_read, seen[-1].bytes_total) == (0, 0)
     assert seen[-1].files_done == RUNS * len(STEPS)

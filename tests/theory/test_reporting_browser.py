@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nht_theory.claims.registry import CLAIMS
+from nht_theory.claims.verdict import ThresholdVerdict, Verdict, not_applicable
 from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.summary import estimate_study
-from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.verdict import ThresholdVerdict, Verdict, not_applicable
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.html import write_report
 
@@ -60,10 +60,10 @@ def report(make_study: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
             details=("one", "two"),
             stability=(ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.SUPPORTED),),
         )
-        for place, claim in enumerate(PREDICTIONS[:6])
+        for place, claim in enumerate(CLAIMS[:6])
     )
     verdicts = (*judged, not_applicable("P4", "needs layers"))
-    claims = {claim.name: claim for claim in PREDICTIONS}
+    claims = {claim.name: claim for claim in CLAIMS}
     path = tmp_path_factory.mktemp("report") / "report.html"
     write_report(ReportContent(estimated, verdicts, claims, version="0.0"), path)
     return path

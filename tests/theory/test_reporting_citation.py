@@ -14,6 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.claims.delays import delays
+from nht_theory.claims.judging import family_wise
+from nht_theory.claims.law import RATE, fit_law
+from nht_theory.claims.registry import claim_named
+from nht_theory.claims.validate import Validation, validate
 from nht_theory.cli import main
 from nht_theory.cli.output import to_jsonable
 from nht_theory.conventions import DecayForm
@@ -22,11 +27,6 @@ from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.inference.latex import latex_text
 from nht_theory.inference.references import REFERENCES
-from nht_theory.predictions.delays import delays
-from nht_theory.predictions.judging import family_wise
-from nht_theory.predictions.law import RATE, fit_law
-from nht_theory.predictions.registry import prediction
-from nht_theory.predictions.validate import Validation, validate
 from nht_theory.reporting.citation import Citation, cite
 from nht_theory.reporting.provenance import data_hash
 from nht_theory.runs.run import Hyperparameters, Run
@@ -80,7 +80,7 @@ def study() -> Study:
 def validation(study: Study) -> Validation:
     """Four of the claims: enough to print, and fast."""
     estimates = estimate_study(study)
-    judged = [prediction(name).judge(estimates) for name in ("law", "P1", "P6", "P4")]
+    judged = [claim_named(name).test(estimates) for name in ("law", "P1", "P6", "P4")]
     return Validation(study, estimates.estimates, family_wise(judged), estimates.thresholds)
 
 
@@ -147,7 +147,7 @@ def test_explaining_a_verdict_lists_the_runs_that_entered_and_no_other(
     partial = [own for own in found.verdicts if 0 < len(own.runs) < len(study.runs)]
     assert len(partial) >= 3
     for own in partial:
-        text = found.explain(f"verdict.{own.prediction}")
+        text = found.explain(f"verdict.{own.claim}")
         listed = {run.name for run in study.runs if f"{run.name}, steps " in text}
         assert listed == set(own.runs)
 
@@ -162,9 +162,9 @@ def test_bibtex_holds_the_methods_used_and_no_other(citation: Citation) -> None:
 
 
 def test_every_reference_of_every_prediction_has_an_entry() -> None:
-    from nht_theory.predictions.registry import PREDICTIONS
+    from nht_theory.claims.registry import CLAIMS
 
-    named = {key for own in PREDICTIONS for key in own.references}
+    named = {key for own in CLAIMS for key in own.references}
     assert named <= set(REFERENCES)
 
 

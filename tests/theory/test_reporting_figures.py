@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nht_theory.claims.verdict import ThresholdVerdict, not_applicable
 from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
-from nht_theory.predictions.verdict import ThresholdVerdict, not_applicable
 from nht_theory.reporting import colours, svg
 from nht_theory.reporting.categories import categorize
 from nht_theory.reporting.content import ReportContent

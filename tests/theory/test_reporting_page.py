@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from nht_theory.claims.registry import CLAIMS, claim_named
+from nht_theory.claims.verdict import Claim, ThresholdVerdict, Verdict, not_applicable
 from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import Interval, StudyEstimates
 from nht_theory.estimators.summary import estimate_study
+from nht_theory.forecasting.backtest import ScoredForecast
 from nht_theory.forecasting.forecast import Basis, Forecast, Stage
 from nht_theory.formulas import catalogue
-from nht_theory.predictions.registry import PREDICTIONS, prediction
-from nht_theory.predictions.verdict import Prediction, ThresholdVerdict, Verdict, not_applicable
-from nht_theory.reporting.content import ReportContent, ScoredForecast
+from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.html import render, write_report
-from nht_theory.reporting.story import answers, stability_in_words
+from nht_theory.reporting.summary import answers, stability_in_words
 from nht_theory.reporting.what_would_change import what_would_change
 
 INTERVAL = Interval(0.3, 0.6, 0.95, "made up")
@@ -48,7 +49,7 @@ def forecast_of(own, factor: float) -> ScoredForecast:
 
 def content_of(estimated: StudyEstimates) -> ReportContent:
     refuted = Verdict(
-        prediction="necessity",
+        claim="necessity",
         verdict=VerdictKind.REFUTED,
         statistic=0.45,
         statistic_name="share of counter-examples",
@@ -64,9 +65,7 @@ def content_of(estimated: StudyEstimates) -> ReportContent:
             ThresholdVerdict(Thresholds(0.95, 0.95), VerdictKind.INCONCLUSIVE),
         ),
     )
-    claim = Prediction(
-        "necessity", "The norm must fall.", "runs", "binomial", (), lambda _: refuted
-    )
+    claim = Claim("necessity", "The norm must fall.", "runs", "binomial", (), lambda _: refuted)
     scored = [forecast_of(own, 1.25) for own in estimated.estimates if own.memorization_step]
     return ReportContent(
         estimated,
@@ -220,7 +219,7 @@ def test_stability_in_words() -> None:
 
 
 def test_every_claim_names_its_derivation_and_what_would_overturn_it() -> None:
-    for claim in PREDICTIONS:
+    for claim in CLAIMS:
         assert set(claim.formulas) <= set(catalogue.names()), claim.name
         assert claim.against, claim.name
         assert claim.in_favour, claim.name
@@ -229,11 +228,11 @@ def test_every_claim_names_its_derivation_and_what_would_overturn_it() -> None:
 
 def test_a_card_leads_to_the_derivation_and_back(content: ReportContent) -> None:
     """The law's card links to its formulas, drawn as MathML with every step of their proofs."""
-    law = replace(content.judged[0], prediction="law")
-    page = render(replace(content, verdicts=(law,), claims={"law": prediction("law")}))
+    law = replace(content.judged[0], claim="law")
+    page = render(replace(content, verdicts=(law,), claims={"law": claim_named("law")}))
     start = page.index('id="claim-law"')
     card = page[start : page.index("</article>", start)]
-    for name in prediction("law").formulas:
+    for name in claim_named("law").formulas:
         assert f'href="#formula-{name}"' in card
         formula = catalogue.find(name)
         start = page.index(f'id="formula-{name}"')
@@ -247,7 +246,7 @@ def test_a_card_leads_to_the_derivation_and_back(content: ReportContent) -> None
 
 def test_what_would_change_a_verdict(content: ReportContent) -> None:
     refuted = content.judged[0]
-    claim = prediction("necessity")
+    claim = claim_named("necessity")
     assert what_would_change(refuted, claim) == (
         f"{claim.in_favour}; open once p after Holm exceeds 0.05 (now 0.0024)"
     )
@@ -258,4 +257,4 @@ def test_what_would_change_a_verdict(content: ReportContent) -> None:
     both = what_would_change(replace(still_open, power=""), claim)
     assert claim.against in both
     assert claim.in_favour in both
-    assert what_would_change(not_applicable("P4", "x"), prediction("P4")).startswith("data with ")
+    assert what_would_change(not_applicable("P4", "x"), claim_named("P4")).startswith("data with ")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from nht_theory.claims.registry import CLAIMS
+from nht_theory.claims.verdict import ThresholdVerdict, Verdict, not_applicable
 from nht_theory.conventions import Thresholds, VerdictKind
 from nht_theory.estimators.results import Interval
 from nht_theory.estimators.summary import estimate_study
-from nht_theory.predictions.registry import PREDICTIONS
-from nht_theory.predictions.verdict import ThresholdVerdict, Verdict, not_applicable
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.terminal import IN_FULL, MOST_LINES, print_story
 
@@ -36,10 +36,10 @@ def content(make_study: Any) -> ReportContent:
             details=(f"detail of {claim.name}",),
             stability=(ThresholdVerdict(Thresholds(0.9, 0.9), VerdictKind.REFUTED),),
         )
-        for place, claim in enumerate(PREDICTIONS[:JUDGED])
+        for place, claim in enumerate(CLAIMS[:JUDGED])
     ]  # fmt: skip
-    verdicts += [not_applicable(c.name, f"needs {c.needs}") for c in PREDICTIONS[JUDGED:]]
-    claims = {claim.name: claim for claim in PREDICTIONS}
+    verdicts += [not_applicable(c.name, f"needs {c.needs}") for c in CLAIMS[JUDGED:]]
+    claims = {claim.name: claim for claim in CLAIMS}
     return ReportContent(estimated, tuple(verdicts), claims, version="0.0")
 
 
@@ -57,7 +57,7 @@ def test_the_story_fits_forty_lines_and_names_every_claim(
     # The command adds a line about its report.
     assert shown.count("\n") <= MOST_LINES - 1
     assert all(len(line) <= width for line in shown.splitlines())
-    for claim in PREDICTIONS:
+    for claim in CLAIMS:
         assert re.search(rf"\b{claim.name}\b", shown), claim.name
 
 
@@ -81,11 +81,11 @@ def test_assumptions_are_counted_over_the_runs_that_tell(content: ReportContent)
 
 def test_verbose_holds_everything(content: ReportContent) -> None:
     shown = " ".join(story(content, 160, verbose=True).split())
-    for claim in PREDICTIONS[:JUDGED]:
+    for claim in CLAIMS[:JUDGED]:
         assert f"detail of {claim.name}" in shown
         assert claim.against in shown or claim.in_favour in shown
     for own in content.not_applicable:
-        assert f"{own.prediction}: not applicable" in shown
+        assert f"{own.claim}: not applicable" in shown
     for run in content.estimated.study.runs:
         assert run.name in shown
     assert "a: b, c: the same trajectory" in shown

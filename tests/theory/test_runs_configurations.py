@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.claims.validate import validate
 from nht_theory.conventions import VerdictKind
 from nht_theory.errors import InputError
 from nht_theory.estimators.summary import estimate_study
+from nht_theory.forecasting.backtest import backtest
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_run
 from nht_theory.forecasting.plan import plan_training
 from nht_theory.forecasting.score_study import score_study
-from nht_theory.predictions.validate import validate
 from nht_theory.reporting.assemble import report_content
 from nht_theory.reporting.citation import cite
-from nht_theory.reporting.retrospect import forecasts_in_retrospect
-from nht_theory.reporting.story import answers
+from nht_theory.reporting.summary import answers
 from nht_theory.runs.configurations import Configurations, configurations_of
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions
@@ -117,7 +117,7 @@ def test_no_claim_rests_on_configurations_that_are_unknown() -> None:
 def test_groups_are_not_forecast_as_seeds_of_one_another() -> None:
     silent, target = study(seven_groups()[:14]), run("new", 5000)
     estimated = estimate_study(silent)
-    made, note = forecasts_in_retrospect(estimated)
+    made, note = backtest(estimated)
     assert made == ()
     assert "configurations cannot be told apart" in note
     assert "other seeds" not in note
@@ -134,6 +134,6 @@ def test_groups_are_not_forecast_as_seeds_of_one_another() -> None:
 
 def test_seeds_of_one_configuration_are_still_forecast() -> None:
     one = study(run(f"run{n}", 4000 + 30 * n, **STATED, seed=n) for n in range(5))
-    made, note = forecasts_in_retrospect(estimate_study(one))
+    made, note = backtest(estimate_study(one))
     assert len(made) == 5
     assert "other seeds" in note

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nht_theory.claims import selection
+from nht_theory.claims.registry import claim_named
+from nht_theory.claims.validate import Validation, validate
 from nht_theory.conventions import EventStatus, VerdictKind
 from nht_theory.estimators.summary import estimate_run, estimate_study
 from nht_theory.forecasting.at_memorization import forecast_at_memorization
@@ -17,14 +20,11 @@ from nht_theory.forecasting.empirical_model import fit_empirical_model
 from nht_theory.forecasting.forecast import Basis
 from nht_theory.forecasting.forecast_run import forecast_run
 from nht_theory.forecasting.score_study import score_study
-from nht_theory.predictions import selection
-from nht_theory.predictions.registry import prediction
-from nht_theory.predictions.validate import Validation, validate
 from nht_theory.reporting.assemble import report_content
 from nht_theory.reporting.citation import cite
 from nht_theory.reporting.figures.survival import survival
 from nht_theory.reporting.marks import Figure
-from nht_theory.reporting.story import answers
+from nht_theory.reporting.summary import answers
 from nht_theory.runs.run import Hyperparameters, ParameterGroup, Run
 from nht_theory.runs.study import Study
 
@@ -104,7 +104,7 @@ def test_weights_alone_do_not_speak_of_the_order_of_layers() -> None:
     assert len(selection.of_unknown_transition(alone)) == 6
     assert selection.of_unknown_transition(logged) == []
     for name in ("P4", "head_monitor", "emergence_events"):
-        assert prediction(name).judge(alone).verdict is VerdictKind.NOT_APPLICABLE
+        assert claim_named(name).test(alone).verdict is VerdictKind.NOT_APPLICABLE
 
 
 def test_either_accuracy_is_needed_to_know_of_a_transition() -> None:

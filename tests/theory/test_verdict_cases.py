@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nht_theory.claims.registry import CLAIMS
 from nht_theory.cli import main
-from nht_theory.predictions.registry import PREDICTIONS
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_equal_delays_end_no_judgement(
     assert stop.value.code == 0
     found = json.loads(capsys.readouterr().out)
     assert found["runs"]["distinct"] == runs
-    assert {own["prediction"] for own in found["verdicts"]} == {one.name for one in PREDICTIONS}
+    assert {own["prediction"] for own in found["verdicts"]} == {one.name for one in CLAIMS}
     assert [own["failure"] for own in found["verdicts"] if own["failure"]] == []
     law = next(own for own in found["verdicts"] if own["prediction"] == "law_everywhere")
     assert law["verdict"] == "not applicable"

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from published_figures import eta_line, lambda_line, modulus_line
 
+from nht_theory.claims.registry import claim_named
+from nht_theory.claims.rules import EQUIVALENCE, decide
+from nht_theory.claims.separations import separations
+from nht_theory.claims.validate import Validation
+from nht_theory.claims.verdict import Verdict
 from nht_theory.estimators.results import Estimate, StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
 from nht_theory.inference.censored_regression import CensoredRegression
 from nht_theory.inference.censored_times import CensoredTimes
 from nht_theory.inference.configuration_means import fit_configuration_means
-from nht_theory.predictions.clean_separation import separations
-from nht_theory.predictions.registry import prediction
-from nht_theory.predictions.rules import EQUIVALENCE, decide
-from nht_theory.predictions.validate import Validation
-from nht_theory.predictions.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def claims(validation: Validation) -> list[Claim]:
     study = validation.study
     estimates = StudyEstimates(study, validation.estimates, validation.thresholds)
     line, eta, modulus = lambda_line(study), eta_line(study), modulus_line(study)
-    verdict = {own.prediction: own for own in validation.verdicts}
+    verdict = {own.claim: own for own in validation.verdicts}
     return [
         _of(
             verdict["law"],
@@ -162,7 +162,7 @@ def _of(own: Verdict, paper: str, estimator: str) -> Claim:
     interval = "" if own.interval is None else f" [{own.interval.low:.3f}, {own.interval.high:.3f}]"
     value = "" if own.statistic is None else f"{own.statistic_name} = {own.statistic:.3f}{interval}"
     return Claim(
-        claim=prediction(own.prediction).claim,
+        claim=claim_named(own.claim).statement,
         paper=paper,
         own=estimator,
         ours=f"{value}, n = {own.n}, {own.n_censored} right-censored".lstrip(", "),

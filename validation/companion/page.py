@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from claims import Claim
 from published_figures import SETTINGS, Figure
 
-from nht_theory.predictions.validate import Validation
+from nht_theory.claims.validate import Validation
 from nht_theory.reporting.citation import Citation
 
 HEAD = """# The companion's runs, judged again
@@ -66,7 +66,7 @@ def page(
         ),
     )
     stability = "\n".join(
-        f"- {own.prediction}: {'; '.join(f'{at.setting}: {at.verdict}' for at in own.stability)}"
+        f"- {own.claim}: {'; '.join(f'{at.setting}: {at.verdict}' for at in own.stability)}"
         for own in validation.verdicts
         if own.stability
     )

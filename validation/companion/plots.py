@@ -9,9 +9,9 @@ import numpy as np
 from claims import eta_fit, eta_rows
 from published_figures import eta_line, lambda_line
 
+from nht_theory.claims.validate import Validation
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
-from nht_theory.predictions.validate import Validation
 
 mpl.use("svg")
 mpl.rcParams.update({"svg.hashsalt": "nht", "svg.fonttype": "none", "font.size": 9})

@@ -15,9 +15,9 @@ from page import page
 from plots import draw
 from published_figures import HERE, SETTINGS, figures
 
+from nht_theory.claims.validate import validate
 from nht_theory.cli.output import progress, to_jsonable
 from nht_theory.conventions import Thresholds
-from nht_theory.predictions.validate import validate
 from nht_theory.reporting.citation import cite
 from nht_theory.runs.load import load_study
 

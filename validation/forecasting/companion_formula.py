@@ -20,37 +20,37 @@ import numpy as np
 from nht_theory.estimators.published import published_decay
 from nht_theory.estimators.results import Missing
 from nht_theory.forecasting.baselines import COMPANION_RATE
-from nht_theory.forecasting.calibration import Observation, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe_all
 from nht_theory.forecasting.lawfulness import Lawfulness
 from nht_theory.runs.load import load_study
 
 SETTINGS = ("learning_rate", "weight_decay", "p")
-Rate = Callable[[Observation], float]
+Rate = Callable[[ObservedRun], float]
 
 
-def pure_decay(one: Observation) -> float:
+def pure_decay(one: ObservedRun) -> float:
     """2 eta lambda: what the files store as ``T_escape_theory``."""
     return 2 * one.settings["learning_rate"] * one.settings["weight_decay"]
 
 
-def printed(one: Observation) -> float:
+def printed(one: ObservedRun) -> float:
     """1.41 eta lambda: the rate that the paper reports."""
     return COMPANION_RATE * one.settings["learning_rate"] * one.settings["weight_decay"]
 
 
-def own_fit(one: Observation) -> float:
+def own_fit(one: ObservedRun) -> float:
     """The run's own fit A r^t + C from memorisation to the end of its log."""
     run = one.run
     fit = published_decay(run.steps, run.squared_norm, one.memorization_step or 0)
     return np.nan if isinstance(fit, Missing) else fit.contraction_rate
 
 
-def own_final(runs: Sequence[Observation]) -> list[float]:
+def own_final(runs: Sequence[ObservedRun]) -> list[float]:
     """V at the end of each run's own log, 2,000 steps or so after its switch."""
     return [float(one.run.squared_norm[-1]) for one in runs]
 
 
-def of_other_seeds(runs: Sequence[Observation]) -> list[float]:
+def of_other_seeds(runs: Sequence[ObservedRun]) -> list[float]:
     """Geometric mean of that of the other runs of the same configuration."""
     final = np.array(own_final(runs))
     return [
@@ -59,7 +59,7 @@ def of_other_seeds(runs: Sequence[Observation]) -> list[float]:
     ]
 
 
-def of_other_configurations(runs: Sequence[Observation]) -> list[float]:
+def of_other_configurations(runs: Sequence[ObservedRun]) -> list[float]:
     """A power of the settings, fitted to the runs of other configurations."""
     logs = np.log([[one.settings[name] for name in SETTINGS] for one in runs])
     design, final = np.column_stack([np.ones(len(runs)), logs]), np.log(own_final(runs))
@@ -71,11 +71,11 @@ def of_other_configurations(runs: Sequence[Observation]) -> list[float]:
     return made
 
 
-def _mates(runs: Sequence[Observation], i: int, j: int) -> bool:
+def _mates(runs: Sequence[ObservedRun], i: int, j: int) -> bool:
     return i != j and runs[i].configuration == runs[j].configuration
 
 
-def table(runs: Sequence[Observation]) -> list[dict[str, object]]:
+def table(runs: Sequence[ObservedRun]) -> list[dict[str, object]]:
     """One row for each rate and source of V_post."""
     rows: list[dict[str, object]] = []
     start = np.array([one.memorization_step for one in runs], dtype=float)

@@ -16,14 +16,14 @@ from pathlib import Path
 from score_public_runs import rounded
 
 from nht_theory.cli.output import to_jsonable
-from nht_theory.forecasting.calibration import Observation, observe, observe_all
+from nht_theory.forecasting.calibration import ObservedRun, observe, observe_all
 from nht_theory.forecasting.forecast_run import forecast_observation
 from nht_theory.runs.load import load_study
 
 MOMENTS = (1500, 2000, 3000)
 
 
-def forecasts(own: Observation, earlier: tuple[Observation, ...]) -> list[dict[str, object]]:
+def forecasts(own: ObservedRun, earlier: tuple[ObservedRun, ...]) -> list[dict[str, object]]:
     """What is said of a run at each moment before it switches."""
     end = own.generalization_step
     moments = (-1, own.memorization_step or 0, *MOMENTS)

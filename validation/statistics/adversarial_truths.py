@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nht_theory.claims.judging import family_wise, test_each
+from nht_theory.claims.registry import CLAIMS
 from nht_theory.inference.binomial import binomial_test
-from nht_theory.predictions.judging import family_wise, judge_each
-from nht_theory.predictions.registry import PREDICTIONS
 from validation.statistics.resumable import run_script
 from validation.statistics.truths import TRUTHS, Truth
 
@@ -43,12 +43,12 @@ def judged(name: str, simulation: int) -> dict[str, str]:
     place = list(BY_NAME).index(name)
     generator = np.random.default_rng([place, simulation])
     study = BY_NAME[name].simulate(generator, configurations_of(simulation))
-    verdicts = judge_each(PREDICTIONS, study)
-    broken = [f"{own.prediction}: {own.failure}" for own in verdicts if own.failure]
+    verdicts = test_each(CLAIMS, study)
+    broken = [f"{own.claim}: {own.failure}" for own in verdicts if own.failure]
     if broken:
         raise RuntimeError(f"{name}, simulation {simulation}: {'; '.join(broken)}")
-    return {own.prediction: own.verdict.value for own in verdicts} | {
-        own.prediction + AFTER_HOLM: own.verdict.value for own in family_wise(verdicts)
+    return {own.claim: own.verdict.value for own in verdicts} | {
+        own.claim + AFTER_HOLM: own.verdict.value for own in family_wise(verdicts)
     }
 
 

@@ -20,10 +20,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from nht_theory.claims.prefactor import WIDEST
+from nht_theory.claims.rules import PAPER_EFFICIENCY
 from nht_theory.estimators.contraction import Window, contraction_rate, log_linear_slope
 from nht_theory.estimators.results import Estimate
-from nht_theory.predictions.prefactor import WIDEST
-from nht_theory.predictions.rules import PAPER_EFFICIENCY
 from nht_theory.runs.run import Run
 
 EVALUATIONS = (12, 20, 50, 200)

@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
-Said = Mapping[str, str]
+DelayForecast = Mapping[str, str]
 """Claim -> verdict."""
 
 
 def outcomes(
     truths: Sequence[str],
-    judged: Callable[[str, int], Said],
+    judged: Callable[[str, int], DelayForecast],
     simulations: int,
     keep: Path | None = None,
     minutes: float = math.inf,
-) -> dict[str, list[Said]]:
+) -> dict[str, list[DelayForecast]]:
     """Truth -> what was said of each of its studies, every truth with as many.
 
     Args:
@@ -49,7 +49,7 @@ def outcomes(
     return {truth: [done[truth, n] for n in range(complete)] for truth in truths}
 
 
-def _kept(keep: Path | None) -> dict[tuple[str, int], Said]:
+def _kept(keep: Path | None) -> dict[tuple[str, int], DelayForecast]:
     """What was written down; a line that was cut is left out."""
     if keep is None or not keep.exists():
         return {}
@@ -60,8 +60,8 @@ def _kept(keep: Path | None) -> dict[tuple[str, int], Said]:
 def run_script(
     description: str | None,
     truths: Sequence[str],
-    judged: Callable[[str, int], Said],
-    table: Callable[[Mapping[str, Sequence[Said]]], object],
+    judged: Callable[[str, int], DelayForecast],
+    table: Callable[[Mapping[str, Sequence[DelayForecast]]], object],
 ) -> None:
     """Judge as many studies as the command line asks for, and print their table as JSON."""
     options = argparse.ArgumentParser(description=description)

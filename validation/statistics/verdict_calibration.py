@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
+from nht_theory.claims.registry import claim_named
 from nht_theory.conventions import DecayForm
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.summary import estimate_study
 from nht_theory.inference.binomial import binomial_test
-from nht_theory.predictions.registry import prediction
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
 from validation.statistics.resumable import run_script
@@ -138,7 +138,7 @@ def judged(truth: str, simulation: int) -> dict[str, str]:
     place = list(TRUTHS).index(truth)
     study = simulated_study(TRUTHS[truth], seed=1_000_000 * place + simulation)
     slow = SLOW if simulation % SLOW_EVERY == 0 else ()
-    return {name: prediction(name).judge(study).verdict.value for name in (*JUDGED, *slow)}
+    return {name: claim_named(name).test(study).verdict.value for name in (*JUDGED, *slow)}
 
 
 def table(said: Mapping[str, Sequence[Mapping[str, str]]]) -> list[dict[str, object]]:

@@ -7,9 +7,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from nht_theory.claims.validate import Validation, validate
 from nht_theory.cli.output import progress, to_jsonable
 from nht_theory.estimators.results import StudyEstimates
-from nht_theory.predictions.validate import Validation, validate
 from nht_theory.reporting.content import ReportContent
 from nht_theory.reporting.figures.catalogue import build
 from nht_theory.reporting.marks import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nht_theory.predictions.registry import prediction
+from nht_theory.claims.registry import claim_named
 from validation.studies.catalogue import StudyPlan
 from validation.studies.markdown import block, number, table, with_blocks
 from validation.studies.published import published_figures
@@ -83,7 +83,7 @@ def _verdicts(plan: StudyPlan, found: Results) -> str:
             continue
         rows.append(
             (
-                f"**{name}**: {prediction(name).claim}",
+                f"**{name}**: {claim_named(name).statement}",
                 f"**{own['verdict']}**",
                 statistic(own),
                 f"{own['n']} ({own['n_censored']})",

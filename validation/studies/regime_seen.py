@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from nht_theory.claims import selection
 from nht_theory.conventions import Regime
 from nht_theory.estimators.contraction import Window
 from nht_theory.estimators.efficiency import pure_decay_rate
 from nht_theory.estimators.results import Missing, RunEstimate, StudyEstimates
-from nht_theory.predictions import selection
 from nht_theory.runs.run import Run
 
 

@@ -6,10 +6,10 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
+from nht_theory.claims import selection
+from nht_theory.claims.validate import ESTIMATED
 from nht_theory.errors import InputError
 from nht_theory.estimators.results import Estimate, RunEstimate, StudyEstimates
-from nht_theory.predictions import selection
-from nht_theory.predictions.validate import ESTIMATED
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 from nht_theory.runs.run_format import read_status

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nht_theory.forecasting.backtest import ScoredForecast
 from nht_theory.forecasting.forecast import Basis
-from nht_theory.reporting.content import ScoredForecast
 from nht_theory.reporting.marks import INK, Axis, Figure, Line, Mark, Panel, Points, Undrawn
 
 BASES = {

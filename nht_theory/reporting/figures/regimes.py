@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
+from nht_theory.claims import selection, shortcut_strength
 from nht_theory.conventions import OptimizerKind, Regime
 from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.estimators.results import Missing, StudyEstimates
 from nht_theory.forecasting.from_hyperparameters import predict_transition
-from nht_theory.predictions import selection, shortcut_strength
 from nht_theory.reporting.marks import (
     INK,
     Axis,

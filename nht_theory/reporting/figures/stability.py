@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nht_theory.claims.verdict import Verdict
 from nht_theory.conventions import VerdictKind
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.transitions import crossing
-from nht_theory.predictions.verdict import Verdict
 from nht_theory.reporting.categories import categorize
 from nht_theory.reporting.marks import Axis, Cells, Figure, Line, Mark, Panel, Undrawn, style
 from nht_theory.runs import columns
@@ -72,7 +72,7 @@ def threshold_stability(
 def _verdicts(verdicts: tuple[Verdict, ...]) -> Panel | None:
     """Heat map of the verdicts at other thresholds; None when none were computed."""
     told = {
-        own.prediction: {at.setting: at.verdict for at in own.stability}
+        own.claim: {at.setting: at.verdict for at in own.stability}
         for own in verdicts
         if own.stability
     }

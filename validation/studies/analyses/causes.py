@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from nht_theory.claims import selection
 from nht_theory.estimators.results import RunEstimate, StudyEstimates
 from nht_theory.inference.results import Alternative
 from nht_theory.inference.survival import kaplan_meier
 from nht_theory.inference.trend import page_l
-from nht_theory.predictions import selection
 from nht_theory.runs.run import Run
 from validation.studies.markdown import number
 from validation.studies.results import Table
@@ -58,7 +58,7 @@ def _table(
         )
     note = (
         "Steps counted from memorisation (from the start where a run never memorised); median by "
-        f"Kaplan-Meier. Prediction tested: the switch comes later {order}. {_trend(groups)}"
+        f"Kaplan-Meier. Claim tested: the switch comes later {order}. {_trend(groups)}"
     )
     return Table(
         "Does the intervention delay the switch?",

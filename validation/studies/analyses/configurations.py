@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from nht_theory.claims import prefactor, selection, separations
 from nht_theory.estimators.results import Estimate, RunEstimate, StudyEstimates
-from nht_theory.predictions import clean_separation, prefactor, selection
 from nht_theory.runs.run import Run
 from validation.studies.markdown import number
 from validation.studies.results import Table
@@ -75,7 +75,7 @@ def separation_table(estimates: StudyEstimates) -> list[Table]:
     names = selection.varying_settings(estimates)
     rows = [
         [selection.shortened(name, names), *separation_cells(own)]
-        for name, own in clean_separation.separations(estimates).items()
+        for name, own in separations.separations(estimates).items()
     ]
     note = "S: Somers' D of V given reliance on the shortcut, over the checkpoints since T_mem."
     return [Table("Separation", ("configuration", "S", "95 % interval", "W"), rows, note)]

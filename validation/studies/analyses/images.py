@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from nht_theory.claims import failure_prediction, selection
 from nht_theory.conventions import Thresholds
 from nht_theory.estimators.groups import escape, layer_groups
 from nht_theory.estimators.norms import turning_step
@@ -13,7 +14,6 @@ from nht_theory.estimators.regime import decay_fraction
 from nht_theory.estimators.results import Crossing, StudyEstimates
 from nht_theory.estimators.separation import separation
 from nht_theory.estimators.summary import estimate_study
-from nht_theory.predictions import failure_prediction, selection
 from nht_theory.runs import columns
 from validation.studies.analyses.configurations import (
     Pair,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nht_theory.claims.prefactor import SAME
+from nht_theory.claims.rules import PAPER_EFFICIENCY, decide
 from nht_theory.conventions import DecayForm
 from nht_theory.dynamics import OptimizerDynamics
 from nht_theory.errors import DomainError
 from nht_theory.estimators.contraction import descent_window, signed_rate
 from nht_theory.estimators.results import Estimate, Missing, RunEstimate, StudyEstimates
-from nht_theory.predictions.prefactor import SAME
-from nht_theory.predictions.rules import PAPER_EFFICIENCY, decide
 from nht_theory.runs import columns
 from nht_theory.runs.run import Run
 from validation.studies.analyses.configurations import counted, groups, settings, spread

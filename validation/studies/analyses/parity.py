@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nht_theory.claims import selection
 from nht_theory.estimators.results import Estimate, StudyEstimates
-from nht_theory.predictions import selection
 from validation.studies.markdown import number
 from validation.studies.results import Table
 

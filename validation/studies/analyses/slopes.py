@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from nht_theory.claims import selection
 from nht_theory.errors import NhtError
 from nht_theory.estimators.results import StudyEstimates
 from nht_theory.estimators.transitions import delay_bounds
 from nht_theory.inference.censored_regression import fit_censored_regression
 from nht_theory.inference.censored_times import CensoredTimes
-from nht_theory.predictions import selection
 from validation.studies.markdown import number
 from validation.studies.results import Table
 
