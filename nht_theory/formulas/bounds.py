@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import (
+from nht_theory.formulas.derivation import Equal, Induction, Limit, Monotone, Positive, Root
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import (
     DECAY_ACTS,
     DECAY_BELOW_ONE,
     HIERARCHY,
     PENALTY_BELOW_HALF,
 )
-from nht_theory.formulas.derivation import Equal, Induction, Limit, Monotone, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
 
 TOPIC = "bounds"
 TITLE = "Bounds: validity, looseness, optimality"
@@ -19,13 +19,13 @@ _RATE_SYMBOLS = (s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY)
 _LOOSENESS = Symbol("L", "looseness", "L", "1", "bound divided by the true time")
 _SLACK = Symbol("slack", "slack", r"\Delta", "1", "right-hand minus left-hand side")
 _MARGIN = Symbol("M", "excess_norm", "V' - a^2 V", "V", "next V beyond pure decay's")
-_PULL = Symbol("k", "radial_pull", "k", "1", "u = k theta", lower=0.0)
+_PULL = nonnegative("k", "radial_pull", "k", "1", "u = k theta")
 _CONFIDENCE = Symbol(
     "delta", "failure_probability", r"\delta", "1", "allowed probability", 0.0, 1.0, lower_open=True
 )
 _OFFSET = Symbol("T_0", "offset", "T_0", "step", "time that does not depend on decay")
 _CONSTANT = Symbol("c_0", "decay_constant", "c_0", "1", "time in units of 1/(eta lambda)")
-_POSITIVE = Symbol("q", "pull", "q", "V", "minus the alignment", lower=0.0)
+_POSITIVE = nonnegative("q", "pull", "q", "V", "minus the alignment")
 _EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
 _NORMS = {"squared_norm_shortcut": 3900.0, "squared_norm_structured": 1150.0}
 _COORDINATES = (
@@ -238,8 +238,8 @@ high_probability_time = Formula(
     ),
     local=(
         s.TIME,
-        Symbol("p", "fall", r"\Delta_0", "V", "V_0 - V_inf", 0.0, lower_open=True),
-        Symbol("q", "margin", r"\Delta_1", "V", "delta V_st - V_inf", 0.0, lower_open=True),
+        positive("p", "fall", r"\Delta_0", "V", "V_0 - V_inf"),
+        positive("q", "margin", r"\Delta_1", "V", "delta V_st - V_inf"),
     ),
     example={
         **_EXAMPLE,

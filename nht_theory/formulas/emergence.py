@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_BELOW_ONE
 from nht_theory.formulas.derivation import Derivative, Equal, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_BELOW_ONE
 
 TOPIC = "emergence"
 TITLE = "Emergence: the critical size"
 
-_SIZE = Symbol("N", "model_size", "N", "1", "size of the model", 0.0, lower_open=True)
-_CRITICAL = Symbol("N_star", "critical_size", "N^*", "1", "smallest size that switches", 0.0)
+_SIZE = positive("N", "model_size", "N", "1", "size of the model")
+_CRITICAL = nonnegative("N_star", "critical_size", "N^*", "1", "smallest size that switches")
 _LOG_CRITICAL = Symbol("ell", "log_critical_size", r"\ln N^*", "1", "logarithm of N*")
-_RATIO = Symbol("r_1", "unit_ratio", "r_1", "1", "V_sc/V_st at size 1", 0.0, lower_open=True)
-_EXPONENT = Symbol("b", "ratio_exponent", "b", "1", "exponent of the ratio", 0.0, lower_open=True)
+_RATIO = positive("r_1", "unit_ratio", "r_1", "1", "V_sc/V_st at size 1")
+_EXPONENT = positive("b", "ratio_exponent", "b", "1", "exponent of the ratio")
 _SLOPE = Symbol("dN", "log_size_slope", r"\frac{d\ln N^*}{d\lambda}", "1", "sensitivity to decay")
 _RATIO_SENSITIVITY = Symbol(
     "g",
@@ -23,13 +23,13 @@ _RATIO_SENSITIVITY = Symbol(
     "1",
     "change of ln(V_sc/V_st) with lambda at fixed size",
 )
-_ERROR = Symbol(
-    "se", "log_size_error", r"\mathrm{se}(\ln N^*)", "1", "standard error of ln N*", 0.0
+_ERROR = nonnegative(
+    "se", "log_size_error", r"\mathrm{se}(\ln N^*)", "1", "standard error of ln N*"
 )
-_VAR_A = Symbol(
-    "va", "log_ratio_variance", r"\mathrm{var}(\ln r_1)", "1", "variance of ln r_1", 0.0
+_VAR_A = nonnegative(
+    "va", "log_ratio_variance", r"\mathrm{var}(\ln r_1)", "1", "variance of ln r_1"
 )
-_VAR_B = Symbol("vb", "exponent_variance", r"\mathrm{var}(b)", "1", "variance of b", 0.0)
+_VAR_B = nonnegative("vb", "exponent_variance", r"\mathrm{var}(b)", "1", "variance of b")
 _COV = Symbol("cab", "covariance", r"\mathrm{cov}(\ln r_1, b)", "1", "covariance of the two")
 _A = Symbol("alpha_1", "log_unit_ratio", r"\ln r_1", "1", "ln r_1")
 _EXAMPLE = {
@@ -126,7 +126,7 @@ critical_size_slope = Formula(
         _LOG_CRITICAL,
         s.AUXILIARY,
         Symbol("y", "log_ratio", "y", "1", "ln(V_sc/V_st) at size 1 and no decay"),
-        Symbol("p", "excess", "p", "1", "a positive excess", 0.0, lower_open=True),
+        positive("p", "excess", "p", "1", "a positive excess"),
         Symbol("slope", "slope", "b_N", "1", "slope of ln N* in lambda"),
     ),
     notes=(

@@ -113,7 +113,7 @@ def evaluate(expression: str, values: Mapping[str, Array]) -> Array:
     """The number of an expression, vectorised: float64 of the broadcast shape of ``values``.
 
     ``ceil`` is exact: a result that doubles cannot tell from an integer is recomputed in 120
-    decimal digits first. Domain checks are the caller's (:mod:`nht_theory.formulas.domain`).
+    decimal digits first. Domain checks are the caller's (:mod:`nht_theory.formulas.formula`).
 
     Example:
         >>> float(evaluate("-2*log1p(-eta*lam)", {"eta": np.array(1e-5), "lam": np.array(1e-5)}))

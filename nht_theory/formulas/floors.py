@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_ACTS, DECAY_BELOW_ONE
 from nht_theory.formulas.derivation import Equal, Induction, Limit, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_ACTS, DECAY_BELOW_ONE
 
 TOPIC = "floors"
 TITLE = "Noise floor"
 
-_INITIAL = Symbol("V_0", "squared_norm_initial", "V_0", "V", "V at step 0", lower=0.0)
-_MEAN = Symbol("EV", "squared_norm_mean", r"\mathrm{E}\,V_t", "V", "expected V at step t", 0.0)
+_INITIAL = nonnegative("V_0", "squared_norm_initial", "V_0", "V", "V at step 0")
+_MEAN = nonnegative("EV", "squared_norm_mean", r"\mathrm{E}\,V_t", "V", "expected V at step t")
 _BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upper_open=True)
 _BETA_2 = Symbol(
     "b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, lower_open=True, upper_open=True
 )
-_NOISE_VARIANCE = Symbol(
-    "sigma2",
-    "gradient_noise",
-    r"\sigma^2",
-    "V",
-    "trace of the gradient noise covariance",
-    lower=0.0,
+_NOISE_VARIANCE = nonnegative(
+    "sigma2", "gradient_noise", r"\sigma^2", "V", "trace of the gradient noise covariance"
 )
 _EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
 
@@ -228,9 +223,9 @@ adam_update_bound = Formula(
     ),
     local=(
         s.STEP,
-        Symbol("p", "root_b2", r"\beta_2^{t/2}", "1", "square root of b2^t", 0.0),
-        Symbol("q", "root_y", "q", "1", "square root of y^t", 0.0),
-        Symbol("y", "ratio", r"\beta_1^2/\beta_2", "1", "b1^2/b2", 0.0, lower_open=True),
+        nonnegative("p", "root_b2", r"\beta_2^{t/2}", "1", "square root of b2^t"),
+        nonnegative("q", "root_y", "q", "1", "square root of y^t"),
+        positive("y", "ratio", r"\beta_1^2/\beta_2", "1", "b1^2/b2"),
     ),
     notes=("7.27 at 0.9/0.999 and 1.70 at 0.9/0.98.",),
     example={"beta_1": 0.9, "beta_2": 0.999},

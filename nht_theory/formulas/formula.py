@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nht_theory.formulas import domain, expressions
+from nht_theory.errors import DomainError
+from nht_theory.formulas import expressions
 
 if TYPE_CHECKING:
     from nht_theory.formulas.derivation import Step
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,16 @@ class Symbol:
         right = ")" if self.upper_open or (self.upper == math.inf and not self.infinite) else "]"
         whole = " whole" if self.integer else ""
         return f"{left}{self.lower:g}, {self.upper:g}{right}{whole}"
+
+
+def positive(letter: str, name: str, latex: str, unit: str, meaning: str) -> Symbol:
+    """A symbol above zero."""
+    return Symbol(letter, name, latex, unit, meaning, lower=0.0, lower_open=True)
+
+
+def nonnegative(letter: str, name: str, latex: str, unit: str, meaning: str) -> Symbol:
+    """A symbol of at least zero."""
+    return Symbol(letter, name, latex, unit, meaning, lower=0.0)
 
 
 @dataclass(frozen=True)
@@ -130,12 +142,12 @@ class Formula:
     def __call__(self, **arguments: ArrayLike) -> Array:
         """The value, float64 of the broadcast shape of the arguments."""
         values = self._letters(arguments)
-        domain.check_symbols(self, values)
-        outside = domain.check_conditions(self, values)
+        _check_symbols(self, values)
+        outside = _check_conditions(self, values)
         result = expressions.evaluate(self.expression, values)
         for where, value in outside:
             result = np.where(where, value, result)
-        return domain.check_result(self, result, values, allowed=[value for _, value in outside])
+        return _check_result(self, result, values, allowed=[value for _, value in outside])
 
     def value(self, **arguments: float) -> float:
         """The value at one point, as a float."""
@@ -151,3 +163,97 @@ class Formula:
         return {
             names[name]: np.asarray(value, dtype=np.float64) for name, value in arguments.items()
         }
+
+
+def _check_symbols(formula: Formula, values: Mapping[str, Array]) -> None:
+    """Each value lies in the interval of its symbol.
+
+    Raises:
+        DomainError: the first value that does not, with its place when it stands in an array.
+    """
+    for symbol in formula.symbols:
+        value = values[symbol.letter]
+        wrong = _outside(symbol, value)
+        if wrong.any():
+            raise DomainError(
+                f"{symbol.name} is {_first(value, wrong)}",
+                source=formula.name,
+                remedy=f"{symbol.meaning} lies in {symbol.domain()}",
+            )
+
+
+def _outside(symbol: Symbol, value: Array) -> Mask:
+    too_low = value <= symbol.lower if symbol.lower_open else value < symbol.lower
+    too_high = value >= symbol.upper if symbol.upper_open else value > symbol.upper
+    wrong = np.isnan(value) | (too_low & np.isfinite(symbol.lower)) | (value == -np.inf)
+    wrong |= too_high & np.isfinite(symbol.upper)
+    if not symbol.infinite:
+        wrong |= np.isinf(value)
+    if symbol.integer:
+        wrong |= np.isfinite(value) & (value != np.rint(value))
+    return np.asarray(wrong)
+
+
+def _check_conditions(formula: Formula, values: Mapping[str, Array]) -> list[tuple[Mask, float]]:
+    """Where each condition fails that has a value of its own.
+
+    Raises:
+        DomainError: a condition fails that has none.
+    """
+    outside: list[tuple[Mask, float]] = []
+    for condition in formula.conditions:
+        wrong = ~expressions.holds(condition.text, values)
+        for mask, _ in outside:
+            wrong = wrong & ~mask
+        if not wrong.any():
+            continue
+        if condition.value is None:
+            given = _arguments_at(formula, values, wrong, condition.text)
+            raise DomainError(
+                f"{condition.otherwise} ({condition.text} fails at {given})",
+                source=formula.name,
+                remedy=condition.remedy,
+            )
+        outside.append((wrong, condition.value))
+    return outside
+
+
+def _check_result(
+    formula: Formula, result: Array, values: Mapping[str, Array], allowed: Sequence[float]
+) -> Array:
+    """The result, once it is known to hold no NaN and no infinity that the theory did not mean.
+
+    Raises:
+        DomainError: the expression left the range of double precision.
+    """
+    wrong = ~np.isfinite(result)
+    if np.inf in allowed or any(symbol.infinite for symbol in formula.symbols):
+        wrong &= result != np.inf
+    if wrong.any():
+        raise DomainError(
+            f"{formula.gives.name} leaves the range of double precision at "
+            f"{_arguments_at(formula, values, wrong, formula.expression)}",
+            source=formula.name,
+            remedy="rescale the arguments",
+        )
+    return result
+
+
+def _first(value: Array, wrong: Mask) -> str:
+    if value.ndim == 0:
+        return f"{float(value):g}"
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return f"{float(value[place]):g} at index {place[0] if len(place) == 1 else place}"
+
+
+def _arguments_at(formula: Formula, values: Mapping[str, Array], wrong: Mask, text: str) -> str:
+    """The arguments that ``text`` mentions, at the first place where ``wrong`` is true."""
+    shape = np.broadcast_shapes(wrong.shape, *(v.shape for v in values.values()))
+    mask = np.broadcast_to(wrong, shape)
+    place = tuple(int(i) for i in np.argwhere(mask)[0])
+    mentioned = [s for s in formula.symbols if s.letter in expressions.letters_in(text)]
+    given = ", ".join(
+        f"{symbol.name} = {float(np.broadcast_to(values[symbol.letter], shape)[place]):g}"
+        for symbol in mentioned
+    )
+    return f"{given}, index {place[0] if len(place) == 1 else place}" if place else given

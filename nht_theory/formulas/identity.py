@@ -6,9 +6,9 @@ Exact for any optimiser with decoupled decay, theta' = a theta - eta u with a = 
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_BELOW_ONE
 from nht_theory.formulas.derivation import Derivative, Equal, Limit, Positive, Root
 from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.symbols import DECAY_BELOW_ONE
 
 TOPIC = "identity"
 TITLE = "One-step identity and efficiency"

@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_ACTS, DECAY_BELOW_ONE
 from nht_theory.formulas.derivation import Equal, Limit, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_ACTS, DECAY_BELOW_ONE
 
 TOPIC = "invariance"
 TITLE = "Homogeneity, scale invariance, batch normalisation"
 
-_DEGREE = Symbol("k", "degree", "k", "1", "degree of homogeneity", 0.0, lower_open=True)
+_DEGREE = positive("k", "degree", "k", "1", "degree of homogeneity")
 _OUTPUT = Symbol("z", "margin", "z", "1", "margin, homogeneous of degree k in theta")
 _SLOPE = Symbol("slope", "loss_slope", r"\frac{dL}{dz}", "1", "derivative of the loss in z")
 _INNER = Symbol(
     "A_L", "gradient_alignment", r"\langle\theta,\nabla L\rangle", "1", "gradient along theta"
 )
-_UNIT_GRADIENT = Symbol(
+_UNIT_GRADIENT = nonnegative(
     "G2",
     "unit_gradient_squared_norm",
     r"\lVert\nabla L(\hat\theta)\rVert^2",
     "1",
     "squared gradient norm at the direction theta/N",
-    0.0,
 )
-_EQUILIBRIUM = Symbol("V_eq", "squared_norm_equilibrium", r"V_{\mathrm{eq}}", "V", "balance", 0.0)
-_EFFECTIVE = Symbol(
-    "eta_eff",
-    "effective_learning_rate",
-    r"\eta_{\mathrm{eff}}",
-    "1/step",
-    "rate on the sphere",
-    0.0,
+_EQUILIBRIUM = nonnegative("V_eq", "squared_norm_equilibrium", r"V_{\mathrm{eq}}", "V", "balance")
+_EFFECTIVE = nonnegative(
+    "eta_eff", "effective_learning_rate", r"\eta_{\mathrm{eff}}", "1/step", "rate on the sphere"
 )
-_RATE_1 = Symbol("g_1", "rate_1", r"\gamma_1", "1/step", "rate of channel 1", 0.0, lower_open=True)
-_RATE_2 = Symbol("g_2", "rate_2", r"\gamma_2", "1/step", "rate of channel 2", 0.0, lower_open=True)
-_VAR_1 = Symbol(
-    "v_1", "variance_1", r"\sigma_1^2", "1", "batch variance of channel 1", 0.0, lower_open=True
-)
-_VAR_2 = Symbol(
-    "v_2", "variance_2", r"\sigma_2^2", "1", "batch variance of channel 2", 0.0, lower_open=True
-)
+_RATE_1 = positive("g_1", "rate_1", r"\gamma_1", "1/step", "rate of channel 1")
+_RATE_2 = positive("g_2", "rate_2", r"\gamma_2", "1/step", "rate of channel 2")
+_VAR_1 = positive("v_1", "variance_1", r"\sigma_1^2", "1", "batch variance of channel 1")
+_VAR_2 = positive("v_2", "variance_2", r"\sigma_2^2", "1", "batch variance of channel 2")
 _EXPONENT = Symbol("b", "variance_exponent", "b", "1", "gamma_c proportional to sigma_c^(-2b)")
 _AMPLIFICATION = Symbol(
     "ratio_12",
@@ -49,8 +39,8 @@ _AMPLIFICATION = Symbol(
     "1",
     "contraction of channel 1 over that of channel 2",
 )
-_P = Symbol("p", "theta_1", r"\theta_1", "1", "first coordinate of theta", 0.0, lower_open=True)
-_Q = Symbol("q", "theta_2", r"\theta_2", "1", "second coordinate of theta", 0.0, lower_open=True)
+_P = positive("p", "theta_1", r"\theta_1", "1", "first coordinate of theta")
+_Q = positive("q", "theta_2", r"\theta_2", "1", "second coordinate of theta")
 _EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
 
 euler_alignment = Formula(
@@ -147,7 +137,7 @@ scale_invariant_equilibrium = Formula(
             "the fixed point of V' = a^2 V + eta^2 G2/V",
         ),
     ),
-    local=(_EQUILIBRIUM, _P, _Q, Symbol("c", "scale", "c", "1", "a scale", 0.0, lower_open=True)),
+    local=(_EQUILIBRIUM, _P, _Q, positive("c", "scale", "c", "1", "a scale")),
     example={**_EXAMPLE, "unit_gradient_squared_norm": 4.0},
 )
 
@@ -175,7 +165,7 @@ effective_learning_rate = Formula(
     local=(
         _P,
         _Q,
-        Symbol("g", "unit_gradient", "g", "1", "gradient at unit length", 0.0, lower_open=True),
+        positive("g", "unit_gradient", "g", "1", "gradient at unit length"),
     ),
     example={"learning_rate": 1e-3, "squared_norm": 100.0},
 )

@@ -8,104 +8,77 @@ from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
 from nht_theory.formulas.derivation import Derivative, Equal, Induction, Limit, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
 
 TOPIC = "later_results"
 TITLE = "Later results: kappa, a clamped norm, the logit scale"
 
-_DELAY = Symbol(
-    "T_delay",
-    "delay",
-    r"T_{\mathrm{delay}}",
-    "step",
-    "steps from memorising to generalising",
-    lower=0.0,
+_DELAY = nonnegative(
+    "T_delay", "delay", r"T_{\mathrm{delay}}", "step", "steps from memorising to generalising"
 )
-_LEFT = Symbol(
-    "T_left", "steps_left", r"T_{\mathrm{left}}", "step", "steps still to go", 0.0, lower_open=True
-)
-_KAPPA = Symbol(
+_LEFT = positive("T_left", "steps_left", r"T_{\mathrm{left}}", "step", "steps still to go")
+_KAPPA = positive(
     "kappa",
     "efficiency",
     r"\kappa",
     "1",
     "contraction rate of V over that of pure decay, to first order: c of the formula efficiency",
-    lower=0.0,
-    lower_open=True,
 )
-_MEMORISED = Symbol(
+_MEMORISED = positive(
     "V_mem",
     "squared_norm_memorised",
     r"V_{\mathrm{mem}}",
     "V",
     "squared norm when the run memorises",
-    lower=0.0,
-    lower_open=True,
 )
-_CRITICAL = Symbol(
+_CRITICAL = positive(
     "V_star",
     "squared_norm_critical",
     r"V^*",
     "V",
     "squared norm above which no run of the configuration generalises",
-    lower=0.0,
-    lower_open=True,
 )
-_REFERENCE_DELAY = Symbol(
+_REFERENCE_DELAY = positive(
     "T_ref",
     "reference_delay",
     r"T_{\mathrm{ref}}",
     "step",
     "delay of a run whose norm is held at the reference ratio",
-    lower=0.0,
-    lower_open=True,
 )
 _SENSITIVITY = Symbol(
     "alpha", "norm_sensitivity", r"\alpha", "1", "growth of ln T per unit of the radius ratio"
 )
-_RADIUS = Symbol(
+_RADIUS = positive(
     "rho",
     "radius_ratio",
     r"\rho",
     "1",
     "held norm N over the norm at which free runs generalise (N, not V)",
-    lower=0.0,
-    lower_open=True,
 )
-_REFERENCE_RADIUS = Symbol(
+_REFERENCE_RADIUS = positive(
     "rho_ref",
     "reference_radius_ratio",
     r"\rho_{\mathrm{ref}}",
     "1",
     "radius ratio of the reference run",
-    lower=0.0,
-    lower_open=True,
 )
-_LOGIT_SCALE = Symbol(
-    "Z", "logit_scale", "Z", "1", "root mean square of the centred logits that the loss sees", 0.0
+_LOGIT_SCALE = nonnegative(
+    "Z", "logit_scale", "Z", "1", "root mean square of the centred logits that the loss sees"
 )
-_UNIT_SCALE = Symbol(
+_UNIT_SCALE = positive(
     "z_1",
     "unit_logit_scale",
     "z_1",
     "1",
     "logit scale of the direction theta/N: at norm one and temperature one",
-    lower=0.0,
-    lower_open=True,
 )
-_DEGREE = Symbol("k", "degree", "k", "1", "degree of homogeneity of the logits in theta", lower=0.0)
-_TEMPERATURE = Symbol(
-    "tau",
-    "temperature",
-    r"\tau",
-    "1",
-    "what the logits are divided by before the loss",
-    lower=0.0,
-    lower_open=True,
+_DEGREE = nonnegative("k", "degree", "k", "1", "degree of homogeneity of the logits in theta")
+_TEMPERATURE = positive(
+    "tau", "temperature", r"\tau", "1", "what the logits are divided by before the loss"
 )
-_P = Symbol("p", "theta_1", r"\theta_1", "1", "first coordinate of theta", 0.0, lower_open=True)
-_Q = Symbol("q", "theta_2", r"\theta_2", "1", "second coordinate of theta", 0.0, lower_open=True)
-_SCALE = Symbol("m", "scale", "m", "1", "factor on theta", 0.0, lower_open=True)
+_P = positive("p", "theta_1", r"\theta_1", "1", "first coordinate of theta")
+_Q = positive("q", "theta_2", r"\theta_2", "1", "second coordinate of theta")
+_SCALE = positive("m", "scale", "m", "1", "factor on theta")
 
 kappa_delay = Formula(
     name="kappa_delay",
@@ -211,9 +184,7 @@ clamped_norm_delay = Formula(
     ),
     local=(
         Symbol("y", "log_squared_ratio", "y", "1", "ln of the squared radius ratio"),
-        Symbol(
-            "T_2", "second_delay", "T_2", "step", "delay at another ratio", 0.0, lower_open=True
-        ),
+        positive("T_2", "second_delay", "T_2", "step", "delay at another ratio"),
     ),
     notes=(
         "The norm is N, not V: alpha about 7.5 multiplies the ratio of norms.",

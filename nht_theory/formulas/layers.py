@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import HIERARCHY
 from nht_theory.formulas.derivation import Derivative, Equal, Limit, Positive, Root
-from nht_theory.formulas.formula import Formula, Symbol
+from nht_theory.formulas.formula import Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import HIERARCHY
 
 TOPIC = "layers"
 TITLE = "Layers and escape order"
 
-_FIRST = Symbol("V_1", "squared_norm_1", "V_1", "V", "V of the first group", 0.0, lower_open=True)
-_SECOND = Symbol("V_2", "squared_norm_2", "V_2", "V", "V of the second group", 0.0, lower_open=True)
+_FIRST = positive("V_1", "squared_norm_1", "V_1", "V", "V of the first group")
+_SECOND = positive("V_2", "squared_norm_2", "V_2", "V", "V of the second group")
 _CONTRACTION_1 = Symbol("C_1", "contraction_1", "C_1", "1/step", "contraction of the first group")
 _CONTRACTION_2 = Symbol("C_2", "contraction_2", "C_2", "1/step", "contraction of the second group")
-_ALPHA = Symbol(
-    "alpha", "gradient_share", r"\alpha_\ell", "1", "layer's share of the gradient", 0.0
+_ALPHA = nonnegative(
+    "alpha", "gradient_share", r"\alpha_\ell", "1", "layer's share of the gradient"
 )
-_KAPPA = Symbol("kappa", "curvature", r"\kappa_\ell", "1", "layer's curvature", 0.0)
-_RATE_N = Symbol("gamma_N", "norm_rate", r"\gamma_N", "1/step", "contraction rate of N", 0.0)
-_MORE = Symbol("m", "advantage", "m", "1", "how much larger alpha kappa is", 0.0, lower_open=True)
+_KAPPA = nonnegative("kappa", "curvature", r"\kappa_\ell", "1", "layer's curvature")
+_RATE_N = nonnegative("gamma_N", "norm_rate", r"\gamma_N", "1/step", "contraction rate of N")
+_MORE = positive("m", "advantage", "m", "1", "how much larger alpha kappa is")
 _DEPTH = (s.LEARNING_RATE, s.POSITIVE_WEIGHT_DECAY, _ALPHA, _KAPPA)
 _EXAMPLE = {
     "learning_rate": 1e-3,
@@ -59,7 +59,7 @@ weighted_contraction = Formula(
     local=(
         s.AUXILIARY,
         Symbol("C_3", "contraction_3", "C_3", "1/step", "contraction of a third group"),
-        Symbol("V_3", "squared_norm_3", "V_3", "V", "V of a third group", 0.0, lower_open=True),
+        positive("V_3", "squared_norm_3", "V_3", "V", "V of a third group"),
     ),
     example={
         "squared_norm_1": 2900.0,

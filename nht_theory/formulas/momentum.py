@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
 from nht_theory.formulas.derivation import Equal, Limit, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, positive
 
 TOPIC = "momentum"
 TITLE = "SGD with momentum, dampening and Nesterov"
 
-_COUPLED = Symbol(
-    "w", "weight_decay", "w", "1", "PyTorch's weight_decay", lower=0.0, lower_open=True
-)
+_COUPLED = positive("w", "weight_decay", "w", "1", "PyTorch's weight_decay")
 _MOMENTUM = Symbol("mu", "momentum", r"\mu", "1", "momentum", lower=0.0, upper=1.0, upper_open=True)
 _DAMPENING = Symbol(
     "d", "dampening", "d", "1", "share of the gradient kept out of the buffer", 0.0, 1.0

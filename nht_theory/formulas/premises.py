@@ -7,59 +7,48 @@ it fails, and where the paper's own settings lie.
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import HIERARCHY
 from nht_theory.formulas.derivation import Equal, Limit, Monotone, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import HIERARCHY
 
 TOPIC = "premises"
 TITLE = "Assumptions A1 to A5 and definition 4.1"
 
-_SMOOTHNESS = Symbol("L", "smoothness", "L", "1", "Lipschitz constant of the loss gradient", 0.0)
-_GRADIENT_CHANGE = Symbol(
+_SMOOTHNESS = nonnegative("L", "smoothness", "L", "1", "Lipschitz constant of the loss gradient")
+_GRADIENT_CHANGE = nonnegative(
     "G",
     "gradient_change",
     r"\lVert\nabla L(\theta)-\nabla L(\theta')\rVert",
     "1",
     "distance of the loss gradients at two points",
-    0.0,
 )
-_DISTANCE = Symbol(
-    "D",
-    "distance",
-    r"\lVert\theta-\theta'\rVert",
-    "1",
-    "distance of the two points",
-    0.0,
-    lower_open=True,
+_DISTANCE = positive(
+    "D", "distance", r"\lVert\theta-\theta'\rVert", "1", "distance of the two points"
 )
-_FIRST = Symbol("T_sc", "steps_shortcut", r"T_{\mathrm{sc}}", "step", "step at the shortcut", 0.0)
-_SECOND = Symbol(
-    "T_st", "steps_structured", r"T_{\mathrm{st}}", "step", "step at the structured solution", 0.0
+_FIRST = nonnegative("T_sc", "steps_shortcut", r"T_{\mathrm{sc}}", "step", "step at the shortcut")
+_SECOND = nonnegative(
+    "T_st", "steps_structured", r"T_{\mathrm{st}}", "step", "step at the structured solution"
 )
 _LEAD = Symbol("lead", "lead", r"T_{\mathrm{st}}-T_{\mathrm{sc}}", "step", "lead of the shortcut")
 _WIDTH = Symbol("W", "relative_width", "W", "1", "duration of the switch over that of the escape")
-_HIGH = Symbol(
+_HIGH = positive(
     "V_hi",
     "squared_norm_switch_begins",
     r"V_{\mathrm{hi}}",
     "V",
     "V at which phi leaves 1 (say 0.9)",
-    0.0,
-    lower_open=True,
 )
-_LOW = Symbol(
+_LOW = positive(
     "V_lo",
     "squared_norm_switch_ends",
     r"V_{\mathrm{lo}}",
     "V",
     "V at which phi arrives at 0 (say 0.1)",
-    0.0,
-    lower_open=True,
 )
-_MORE = Symbol("m", "more", "m", "1", "a positive difference", 0.0, lower_open=True)
+_MORE = positive("m", "more", "m", "1", "a positive difference")
 _P = Symbol("p", "component_1", "p", "1", "first component of theta - theta'")
 _Q = Symbol("q", "component_2", "q", "1", "second component of theta - theta'")
-_CURVATURE = Symbol("c", "curvature", "c", "1", "smaller curvature of a quadratic", 0.0)
+_CURVATURE = nonnegative("c", "curvature", "c", "1", "smaller curvature of a quadratic")
 
 a1_smoothness = Formula(
     name="a1_smoothness",

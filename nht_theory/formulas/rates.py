@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_BELOW_ONE, PENALTY_BELOW_HALF
 from nht_theory.formulas.derivation import Derivative, Equal, Induction, Limit, Positive
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_BELOW_ONE, PENALTY_BELOW_HALF
 
 TOPIC = "rates"
 TITLE = "Contraction rate of each optimiser"
 
-_COUPLED = Symbol(
-    "w", "weight_decay", "w", "1", "PyTorch's weight_decay", lower=0.0, lower_open=True
-)
-_SECOND_MOMENT = Symbol(
-    "v",
-    "second_moment",
-    "v_i",
-    "1",
-    "Adam's second moment of the gradient, one coordinate",
-    lower=0.0,
-    lower_open=True,
+_COUPLED = positive("w", "weight_decay", "w", "1", "PyTorch's weight_decay")
+_SECOND_MOMENT = positive(
+    "v", "second_moment", "v_i", "1", "Adam's second moment of the gradient, one coordinate"
 )
 _SPEED = Symbol(
     "speed", "speed", r"\lvert\dot\theta_i\rvert", "1/step", "decrease of |theta_i| per step"
 )
-_COORDINATE = Symbol(
-    "theta", "theta", r"\theta", "1", "|theta_i| of the coordinate, now", lower=0.0, lower_open=True
-)
+_COORDINATE = positive("theta", "theta", r"\theta", "1", "|theta_i| of the coordinate, now")
 _BETA_1 = Symbol("b1", "beta_1", r"\beta_1", "1", "Adam's beta_1", 0.0, 1.0, upper_open=True)
 _BETA_2 = Symbol("b2", "beta_2", r"\beta_2", "1", "Adam's beta_2", 0.0, 1.0, upper_open=True)
-_SECOND_AUXILIARY = Symbol(
-    "r", "second_auxiliary", "r", "1", "covers 0 < beta_1 < 1 as r/(1 + r)", 0.0, lower_open=True
+_SECOND_AUXILIARY = positive(
+    "r", "second_auxiliary", "r", "1", "covers 0 < beta_1 < 1 as r/(1 + r)"
 )
 _BELOW_ONE = {"b2": "s/(1 + s)"}
 _BOTH_BELOW_ONE = {"b1": "r/(1 + r)", "b2": "s/(1 + s)"}
@@ -217,13 +207,12 @@ tangential_rate = Formula(
     symbols=(
         s.LEARNING_RATE,
         s.WEIGHT_DECAY,
-        Symbol(
+        nonnegative(
             "V_tan",
             "squared_norm_tangential",
             r"\lVert P\theta\rVert^2",
             "V",
             "squared norm of theta's projection on the tangent space",
-            lower=0.0,
         ),
         s.SQUARED_NORM,
     ),
@@ -254,12 +243,8 @@ tangential_rate = Formula(
         ),
     ),
     local=(
-        Symbol(
-            "p", "tangential", r"\lVert P\theta\rVert", "1", "tangential part", 0.0, lower_open=True
-        ),
-        Symbol(
-            "q", "normal", r"\lVert (1-P)\theta\rVert", "1", "normal part", 0.0, lower_open=True
-        ),
+        positive("p", "tangential", r"\lVert P\theta\rVert", "1", "tangential part"),
+        positive("q", "normal", r"\lVert (1-P)\theta\rVert", "1", "normal part"),
     ),
     example={**_DECAY_EXAMPLE, "squared_norm_tangential": 2500.0, "squared_norm": 3900.0},
 )

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_BELOW_ONE, HIERARCHY
 from nht_theory.formulas.derivation import Derivative, Equal, Induction, Limit, Positive, Root
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_BELOW_ONE, HIERARCHY
 
 TOPIC = "regimes"
 TITLE = "Regimes before training"
 
-_WEAK = Symbol(
-    "lam_weak", "weak_boundary", r"\lambda_{\mathrm{weak}}", "1", "edge of weak decay", 0.0
+_WEAK = nonnegative(
+    "lam_weak", "weak_boundary", r"\lambda_{\mathrm{weak}}", "1", "edge of weak decay"
 )
-_BLOCKED = Symbol(
-    "lam_blocked", "blocked_boundary", r"\lambda_{\mathrm{blocked}}", "1", "edge of the floor", 0.0
+_BLOCKED = nonnegative(
+    "lam_blocked", "blocked_boundary", r"\lambda_{\mathrm{blocked}}", "1", "edge of the floor"
 )
-_STRONG = Symbol(
-    "lam_strong", "strong_boundary", r"\lambda_{\mathrm{strong}}", "1", "edge of the box", 0.0
+_STRONG = nonnegative(
+    "lam_strong", "strong_boundary", r"\lambda_{\mathrm{strong}}", "1", "edge of the box"
 )
-_CLOCK = Symbol("B", "clock_budget", "B", "1", "regularisation clock at the end of training", 0.0)
-_WALL = Symbol(
-    "wall", "coordinate_bound", r"\sup\lvert\theta_i\rvert", "1", "bound on |theta_i|", 0.0
+_CLOCK = nonnegative("B", "clock_budget", "B", "1", "regularisation clock at the end of training")
+_WALL = nonnegative(
+    "wall", "coordinate_bound", r"\sup\lvert\theta_i\rvert", "1", "bound on |theta_i|"
 )
-_BOX = Symbol("V_box", "squared_norm_box", r"V_{\mathrm{box}}", "V", "largest V in the box", 0.0)
-_START = Symbol(
+_BOX = nonnegative("V_box", "squared_norm_box", r"V_{\mathrm{box}}", "V", "largest V in the box")
+_START = positive(
     "start",
     "largest_coordinate",
     r"\max\lvert\theta_i(0)\rvert",
     "1",
     "largest |theta_i| at the start",
-    0.0,
-    lower_open=True,
 )
 _INSIDE = (
     "|u_i| <= u_max at every step and eta lambda <= 1 (adamw_box)",
@@ -102,7 +100,7 @@ weak_boundary = Formula(
     ),
     local=(
         s.POSITIVE_WEIGHT_DECAY,
-        Symbol("y", "needed_rate", "y", "1", "log ratio per 2 T_max", 0.0, lower_open=True),
+        positive("y", "needed_rate", "y", "1", "log ratio per 2 T_max"),
     ),
     example={
         "learning_rate": 1e-3,

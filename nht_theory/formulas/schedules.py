@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_BELOW_ONE
 from nht_theory.formulas.derivation import Equal, Induction, Limit, Monotone, Positive
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_BELOW_ONE
 
 TOPIC = "schedules"
 TITLE = "Schedules and the regularisation clock"
 
-_CLOCK = Symbol("tau", "clock", r"\tau", "1", "regularisation clock", lower=0.0)
+_CLOCK = nonnegative("tau", "clock", r"\tau", "1", "regularisation clock")
 _BUDGET = Symbol(
     "T_max", "total_steps", r"T_{\max}", "step", "length of the schedule", 1.0, integer=True
 )
 _WARMUP = Symbol("n", "warmup_steps", "n", "step", "length of the warm-up", 1.0, integer=True)
-_FIRST = Symbol("t_1", "first_steps", "t_1", "step", "steps of the first piece", 0.0)
-_SECOND = Symbol("t_2", "second_steps", "t_2", "step", "steps of the second piece", 0.0)
-_SECOND_RATE = Symbol(
-    "eta_2", "second_learning_rate", r"\eta_2", "1/step", "learning rate of the second piece", 0.0
+_FIRST = nonnegative("t_1", "first_steps", "t_1", "step", "steps of the first piece")
+_SECOND = nonnegative("t_2", "second_steps", "t_2", "step", "steps of the second piece")
+_SECOND_RATE = nonnegative(
+    "eta_2", "second_learning_rate", r"\eta_2", "1/step", "learning rate of the second piece"
 )
-_SUM = Symbol("E", "summed_learning_rate", r"\sum_s \eta_s", "1", "sum of the learning rates", 0.0)
+_SUM = nonnegative("E", "summed_learning_rate", r"\sum_s \eta_s", "1", "sum of the learning rates")
 _EXAMPLE = {"learning_rate": 1e-3, "weight_decay": 1.0}
 
 regularization_clock = Formula(
@@ -169,8 +169,8 @@ cosine_clock = Formula(
     ),
     local=(
         s.DECAY_PER_STEP,
-        Symbol("r", "root", "r", "1", "sqrt(1 - x)", 0.0, lower_open=True),
-        Symbol("q", "ratio", "q", "1", "(1 - r)/(1 + r)", 0.0, lower_open=True),
+        positive("r", "root", "r", "1", "sqrt(1 - x)"),
+        positive("q", "ratio", "q", "1", "(1 - r)/(1 + r)"),
         Symbol("phi", "phase", r"\varphi", "1", "pi s / T_max"),
     ),
     example={"learning_rate": 1e-3, "weight_decay": 1.0, "total_steps": 2000},

@@ -7,7 +7,6 @@ question, which needs another premise; each entry says which of the two it answe
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_ACTS, HIERARCHY
 from nht_theory.formulas.derivation import (
     Derivative,
     Equal,
@@ -17,7 +16,8 @@ from nht_theory.formulas.derivation import (
     Positive,
     Root,
 )
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, Symbol, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_ACTS, HIERARCHY
 
 TOPIC = "theorems"
 TITLE = "Theorems 3.1 and 3.4: of the mean, of a run"
@@ -29,18 +29,16 @@ _EXAMPLE = {
     "squared_norm_shortcut": 3900.0,
     "squared_norm_structured": 1150.0,
 }
-_MEAN = Symbol("EV", "squared_norm_mean", r"\mathrm{E}\,V_t", "V", "expected V at step t", 0.0)
-_NOISE_VARIANCE = Symbol(
-    "sigma2", "gradient_noise", r"\sigma^2", "V", "trace of the noise covariance", lower=0.0
+_MEAN = nonnegative("EV", "squared_norm_mean", r"\mathrm{E}\,V_t", "V", "expected V at step t")
+_NOISE_VARIANCE = nonnegative(
+    "sigma2", "gradient_noise", r"\sigma^2", "V", "trace of the noise covariance"
 )
-_PREMISE_FACTOR = Symbol(
+_PREMISE_FACTOR = positive(
     "k",
     "contraction_factor",
     "k",
     "1",
     "the premise: one step leaves at least the share 1 - k eta lambda of V",
-    lower=0.0,
-    lower_open=True,
 )
 _PREMISE_SAYS_SOMETHING = Condition(
     "k*eta*lam < 1",
@@ -187,8 +185,8 @@ paper_upper_bound_with_floor = Formula(
         s.MEAN_CROSSING,
         s.AUXILIARY,
         s.DECAY_PER_STEP,
-        Symbol("p", "floor", "p", "V", "a positive floor", 0.0, lower_open=True),
-        Symbol("q", "margin", r"\delta", "V", "V_st - V_inf", 0.0, lower_open=True),
+        positive("p", "floor", "p", "V", "a positive floor"),
+        positive("q", "margin", r"\delta", "V", "V_st - V_inf"),
     ),
     example={**_EXAMPLE, "squared_norm_floor": 113.0},
 )

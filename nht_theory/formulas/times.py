@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nht_theory.formulas import symbols as s
-from nht_theory.formulas.conditions import DECAY_ACTS, DECAY_BELOW_ONE, HIERARCHY
 from nht_theory.formulas.derivation import (
     Equal,
     Induction,
@@ -11,7 +10,8 @@ from nht_theory.formulas.derivation import (
     Positive,
     Root,
 )
-from nht_theory.formulas.formula import Condition, Formula, Symbol
+from nht_theory.formulas.formula import Condition, Formula, nonnegative, positive
+from nht_theory.formulas.symbols import DECAY_ACTS, DECAY_BELOW_ONE, HIERARCHY
 
 TOPIC = "times"
 TITLE = "Hitting times"
@@ -168,8 +168,8 @@ hitting_time_with_floor = Formula(
     local=(
         s.STEP,
         s.TIME,
-        Symbol("p", "fall", r"\Delta", "V", "V_0 - V_st", 0.0, lower_open=True),
-        Symbol("q", "margin", r"\delta", "V", "V_st - V_inf", 0.0, lower_open=True),
+        positive("p", "fall", r"\Delta", "V", "V_0 - V_st"),
+        positive("q", "margin", r"\delta", "V", "V_st - V_inf"),
     ),
     example={
         "learning_rate": 1e-3,
@@ -188,7 +188,7 @@ bounded_update_lower_bound = Formula(
     expression="log_ratio(sqrt(V_sc) + U/lam, sqrt(V_st) + U/lam)/(-log1p(-eta*lam))",
     symbols=(
         *_LAW_SYMBOLS,
-        Symbol("U", "update_norm_bound", "U", r"V^{1/2}", "bound on ||u||", lower=0.0),
+        nonnegative("U", "update_norm_bound", "U", r"V^{1/2}", "bound on ||u||"),
     ),
     relation=">=",
     statement="If ||u_t|| <= U at every step then N_{t+1} >= a N_t - eta U, so no run is at "
@@ -215,7 +215,7 @@ bounded_update_lower_bound = Formula(
     local=(
         s.STEP,
         s.TIME,
-        Symbol("N_0", "norm_initial", "N_0", r"V^{1/2}", "norm at step 0", 0.0, lower_open=True),
+        positive("N_0", "norm_initial", "N_0", r"V^{1/2}", "norm at step 0"),
     ),
     example={**_EXAMPLE, "update_norm_bound": 10.0},
 )

@@ -15,12 +15,12 @@ from nht_theory.estimators.efficiency import efficiency
 from nht_theory.estimators.floored_decay import decay_to_floor
 from nht_theory.estimators.results import Estimate, Missing, Unavailable
 from nht_theory.estimators.summary import estimate_run
-from nht_theory.formulas.solvable.logistic_bias import LogisticBias
-from nht_theory.formulas.solvable.pure_noise import PureNoise
-from nht_theory.formulas.solvable.ridge import NullSpaceRidge
-from nht_theory.formulas.solvable.two_weights import TwoWeights
 from nht_theory.runs.run import Hyperparameters, Run
 from nht_theory.runs.study import Study
+from tests.solvable.logistic_bias import LogisticBias
+from tests.solvable.pure_noise import PureNoise
+from tests.solvable.ridge import NullSpaceRidge
+from tests.solvable.two_weights import TwoWeights
 
 WHOLE = Window(0, 10**9, "whole run")
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from nht_theory.errors import DomainError
-from nht_theory.formulas.solvable.diagonal_network import DiagonalNetwork
-from nht_theory.formulas.solvable.linear_teacher import LinearTeacher
-from nht_theory.formulas.solvable.logistic_bias import LogisticBias
-from nht_theory.formulas.solvable.pure_noise import PureNoise
-from nht_theory.formulas.solvable.ridge import NullSpaceRidge
-from nht_theory.formulas.solvable.two_weights import TwoWeights
+from tests.solvable.diagonal_network import DiagonalNetwork
+from tests.solvable.linear_teacher import LinearTeacher
+from tests.solvable.logistic_bias import LogisticBias
+from tests.solvable.pure_noise import PureNoise
+from tests.solvable.ridge import NullSpaceRidge
+from tests.solvable.two_weights import TwoWeights
 
 
 def _ridge(null_space_norm: float) -> NullSpaceRidge:
