@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nht_theory.checkpoints import limits
-from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.links import why_not_followed
+from nht_theory.checkpoints import mapped_file
+from nht_theory.checkpoints.mapped_file import why_not_followed
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
@@ -54,7 +54,7 @@ def find_units(root: Path) -> tuple[list[Unit], list[LeftOut]]:
     Links are not followed: a loop cannot form and the directory cannot be left.
 
     Raises:
-        InputError: more entries than :mod:`nht_theory.checkpoints.limits` allows.
+        InputError: more entries than :mod:`nht_theory.checkpoints.mapped_file` allows.
     """
     units: list[Unit] = []
     left_out: list[LeftOut] = []
@@ -109,9 +109,9 @@ def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[tuple[Path, list[str]
             )
             continue
         entries += len(listed)
-        if entries > limits.DIRECTORY_ENTRIES:
+        if entries > mapped_file.DIRECTORY_ENTRIES:
             raise InputError(
-                f"more than {limits.DIRECTORY_ENTRIES} files and directories",
+                f"more than {mapped_file.DIRECTORY_ENTRIES} files and directories",
                 source=root,
                 remedy="give the directory of fewer runs",
             )
@@ -126,8 +126,8 @@ def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[tuple[Path, list[str]
             elif _looks_like_one(entry.name):
                 left_out.append(LeftOut(_relative(path, root), "not a regular file"))
         yield folder, files
-        if depth + 1 > limits.DIRECTORY_DEPTH and folders:
-            reason = f"more than {limits.DIRECTORY_DEPTH} levels down, not searched"
+        if depth + 1 > mapped_file.DIRECTORY_DEPTH and folders:
+            reason = f"more than {mapped_file.DIRECTORY_DEPTH} levels down, not searched"
             left_out.extend(LeftOut(_relative(path, root), reason) for path in folders)
             continue
         pending.extend((path, depth + 1) for path in reversed(folders))

@@ -10,8 +10,7 @@ from pathlib import Path
 from nht_theory.checkpoints.contents import open_checkpoint
 from nht_theory.checkpoints.directory_units import Unit, find_units, unit_of_file
 from nht_theory.checkpoints.file_names import EPOCH, NUMBER, STEP, NameNumber, read_name
-from nht_theory.checkpoints.left_out import LeftOut, refused
-from nht_theory.checkpoints.notes import Note, NoteKind
+from nht_theory.checkpoints.notes import LeftOut, Note, NoteKind, refused
 from nht_theory.errors import InputError
 
 STORED = "stored inside"

@@ -14,13 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from nht_theory.checkpoints.elements import ELEMENTS, Element
+from nht_theory.checkpoints.file_names import shard_path
 from nht_theory.checkpoints.mapped_file import MappedFile
 from nht_theory.checkpoints.pickle_machine import PickleMachine
-from nht_theory.checkpoints.pickle_policy import refuse_dangerous
-from nht_theory.checkpoints.pickle_values import OpaqueKey, OpaqueObject, Symbol
-from nht_theory.checkpoints.shard_names import shard_path
+from nht_theory.checkpoints.pickle_policy import (
+    OpaqueKey,
+    OpaqueObject,
+    Symbol,
+    TensorReference,
+    Unreadable,
+    reduce_call,
+    refuse_dangerous,
+)
 from nht_theory.checkpoints.stored_tensor import Piece, Shape, StoredTensor
-from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable, reduce_call
 from nht_theory.checkpoints.torch_file import TorchFile
 from nht_theory.errors import InputError
 

@@ -1,9 +1,12 @@
-"""What the name of a checkpoint says: its step or epoch, and which run it belongs to."""
+"""Names of checkpoint files: the step or epoch in them, and which are shards of one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+from nht_theory.errors import InputError, UnsafeFileError
 
 STEP = "step"
 EPOCH = "epoch"
@@ -84,3 +87,33 @@ def read_name(stem: str) -> NameNumber:
     words = [word for word in re.split(r"[#\s_\-=.]*#[#\s_\-=.]*", rest) if word]
     pattern = "_".join(words).strip("_-=. ")
     return NameNumber(value, kind, "" if _TIMELESS.match(pattern) else pattern)
+
+
+def shard_path(directory: Path, name: str, index: str) -> Path:
+    """The shard of that name beside its index.
+
+    Raises:
+        UnsafeFileError: the name leads out of the directory, directly or by a link.
+        InputError: there is no such file.
+    """
+    plain = name not in ("", ".", "..") and not any(c in name for c in "/\\\0") and len(name) < 256
+    if not plain:
+        raise UnsafeFileError(
+            f"names the shard {name[:200]!r}, which leaves the directory",
+            source=directory / index,
+            remedy="a shard must be a file beside its index",
+        )
+    path = directory / name
+    if path.is_symlink() and not path.resolve().is_relative_to(directory.resolve()):
+        raise UnsafeFileError(
+            f"the shard {name} is a link that leaves the directory",
+            source=directory / index,
+            remedy="copy the file it points to",
+        )
+    if not path.exists():
+        raise InputError(
+            f"names the shard {name}, which is absent",
+            source=directory / index,
+            remedy="copy the missing shard; half a model has no norm",
+        )
+    return path

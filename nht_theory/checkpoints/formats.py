@@ -12,34 +12,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nht_theory.checkpoints import limits
+from nht_theory.checkpoints import mapped_file
 from nht_theory.checkpoints.directory_units import INDEX_SUFFIXES, units_in
 from nht_theory.checkpoints.distributed_checkpoint import (
     METADATA_FILE,
     DistributedCheckpoint,
     DistributedTensor,
 )
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.file_names import shard_path
 from nht_theory.checkpoints.mapped_file import MappedFile
-from nht_theory.checkpoints.notes import Note
+from nht_theory.checkpoints.notes import LeftOut, Note
+from nht_theory.checkpoints.pickle_policy import TensorReference
 from nht_theory.checkpoints.quantization import from_torch
 from nht_theory.checkpoints.safetensors_file import parse_json, read_header
-from nht_theory.checkpoints.shard_names import shard_path
 from nht_theory.checkpoints.stored_numbers import (
     ReadNumber,
     distributed_number_reader,
     number_reader,
-)
-from nht_theory.checkpoints.stored_step import (
     step_in_metadata,
     step_in_object,
     step_in_trainer_state,
 )
 from nht_theory.checkpoints.stored_tensor import StoredTensor
-from nht_theory.checkpoints.torch_calls import TensorReference
+from nht_theory.checkpoints.tensor_names import LIVE
 from nht_theory.checkpoints.torch_file import TorchFile
 from nht_theory.checkpoints.weight_location import Located, locate_weights
-from nht_theory.checkpoints.weight_sets import LIVE
 from nht_theory.errors import InputError, UnsafeFileError
 
 SAFETENSORS = "safetensors"
@@ -183,9 +180,9 @@ def _resolved(name: str, leaf: Any, saved: TorchFile) -> StoredTensor:
 def _sharded(index: Path, stack: ExitStack, weights: str) -> StoredWeights:
     """The tensors of every shard that an index names: all of them, or none."""
     with MappedFile(index) as file:
-        if file.size > limits.HEADER_BYTES:
+        if file.size > mapped_file.HEADER_BYTES:
             raise UnsafeFileError(
-                f"an index of {file.size} bytes, above the limit of {limits.HEADER_BYTES}",
+                f"an index of {file.size} bytes, above the limit of {mapped_file.HEADER_BYTES}",
                 source=index,
             )
         document = parse_json(file.read(0, file.size), index)

@@ -1,4 +1,4 @@
-"""A regular file mapped into memory read-only, whose pages are handed back as they are used."""
+"""Files of a checkpoint: what may be opened, how much of it, mapped into memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nht_theory.errors import InputError, UnsafeFileError
+
+HEADER_BYTES = 8_000_000
+"""Of a safetensors header or an index (a model of 405 billion parameters needs 0.1 MB)."""
+HEADER_BRACKETS = 300_000
+"""Opening brackets in such a header: three for each tensor."""
+DIMENSIONS = 32
+"""Of a tensor."""
+PICKLE_INSTRUCTIONS = 700_000
+"""In a pickle: about thirty-five for each tensor."""
+PICKLE_TEXT_BYTES = 65_536
+"""Of one string or number in a pickle; longer ones are passed over, not read."""
+ARCHIVE_MEMBERS = 50_000
+"""Of a zip archive: one for each tensor."""
+TREE_NODES = 200_000
+"""Containers looked through for weights."""
+DIRECTORY_ENTRIES = 200_000
+"""Files and directories below the one that was given."""
+DIRECTORY_DEPTH = 12
+"""Levels below the directory that was given."""
+
+
+def why_not_followed(link: Path, root: Path) -> str:
+    """What a link below ``root`` is, for the list of what is left out.
+
+    Example:
+        >>> import tempfile
+        >>> root = Path(tempfile.mkdtemp())
+        >>> for name, target in (("loop", "loop"), ("out", "/"), ("in", ".")):
+        ...     (root / name).symlink_to(target)
+        >>> for name in ("loop", "out", "in"):
+        ...     print(why_not_followed(root / name, root))
+        a link that leads nowhere or in a circle
+        a link that leaves the directory: not followed
+        a link into the directory: its target is read in its place
+    """
+    try:
+        target = link.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "a link that leads nowhere or in a circle"
+    if not target.is_relative_to(root.resolve()):
+        return "a link that leaves the directory: not followed"
+    return "a link into the directory: its target is read in its place"
+
 
 _HELD_BYTES = 7 << 24
 """Touched bytes of a file that are kept mapped before they are given back: 117 MB, of the 150 that

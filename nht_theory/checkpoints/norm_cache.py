@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from nht_theory.checkpoints.directory_units import INDEX_SUFFIXES
-from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.norms import SquaredNorms
-from nht_theory.checkpoints.notes import Note, NoteKind
+from nht_theory.checkpoints.notes import LeftOut, Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
 from nht_theory.conventions import DecayForm
 

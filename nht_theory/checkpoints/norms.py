@@ -11,16 +11,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from nht_theory.checkpoints.collection import gc_disabled
-from nht_theory.checkpoints.contents import open_checkpoint
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.contents import open_checkpoint, stored_copies
 from nht_theory.checkpoints.mapped_file import MappedFile
-from nht_theory.checkpoints.notes import Note, NoteKind
+from nht_theory.checkpoints.notes import LeftOut, Note, NoteKind
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
+from nht_theory.checkpoints.pickle_machine import gc_disabled
 from nht_theory.checkpoints.stored_tensor import StoredTensor
 from nht_theory.checkpoints.summation import sums_of_squares
-from nht_theory.checkpoints.ties import stored_copies
-from nht_theory.checkpoints.weight_sets import LIVE
+from nht_theory.checkpoints.tensor_names import LIVE
 
 Shape = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nht_theory.checkpoints.notes import Note, NoteKind
-from nht_theory.checkpoints.pickle_values import OpaqueObject
+from nht_theory.checkpoints.pickle_policy import OpaqueObject
 from nht_theory.checkpoints.stored_numbers import ReadNumber
 from nht_theory.conventions import DecayForm, OptimizerKind
 

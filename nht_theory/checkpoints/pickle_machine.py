@@ -1,25 +1,137 @@
-"""A pickle read as data: every instruction is interpreted, none is carried out.
-
-Python's own unpickler imports what a file names and calls it. This one builds symbols instead:
-``GLOBAL`` gives a :class:`Symbol`, calling it gives an :class:`OpaqueObject` that remembers the
-arguments, and a caller may turn the few calls it knows into values. Nothing is imported, hashed,
-compared or called on behalf of the file, so an object of an unknown class costs nothing and a
-malicious one is inert.
-
-Instruction set: ``pickletools`` of the Python standard library, protocols 0 to 5.
-"""
+"""A pickle read without running it: operands, and the opcodes that torch.save needs."""
 
 from __future__ import annotations
 
+import codecs
+import gc
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from nht_theory.checkpoints import limits
-from nht_theory.checkpoints.collection import gc_disabled
-from nht_theory.checkpoints.pickle_operands import OperandReader
-from nht_theory.checkpoints.pickle_values import OpaqueObject, Symbol, plain_key
+from nht_theory.checkpoints import mapped_file
+from nht_theory.checkpoints.pickle_policy import OpaqueObject, Skipped, Symbol, plain_key
 from nht_theory.errors import InputError, UnsafeFileError
+
+
+@contextmanager
+def gc_disabled() -> Iterator[None]:
+    """Collect no garbage meanwhile; threads may do so at the same time.
+
+    Example:
+        >>> with gc_disabled():
+        ...     gc.isenabled()
+        False
+        >>> gc.isenabled()
+        True
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+_COPIED_BYTES = 1 << 22
+
+
+class OperandReader:
+    """Reads operands from the bytes of a pickle onto a stack.
+
+    What leaves the bytes raises IndexError or ValueError; a string beyond
+    :mod:`nht_theory.checkpoints.mapped_file` is passed over.
+
+    Args:
+        data: the bytes, from the pickle's first instruction on.
+    """
+
+    def __init__(self, data: memoryview) -> None:
+        # Short pickles are copied: bytes are sliced three times faster than a view of them.
+        self._data: bytes | memoryview = bytes(data) if len(data) <= _COPIED_BYTES else data
+        self._at = 0
+        self._stack: list[Any] = []
+
+    def _take(self, count: int) -> bytes | memoryview:
+        start = self._at
+        if count < 0 or start + count > len(self._data):
+            raise ValueError("beyond the end")
+        self._at = start + count
+        return self._data[start : start + count]
+
+    def _number(self, count: int) -> int:
+        start = self._at
+        self._at = start + count
+        if self._at > len(self._data):
+            raise ValueError("beyond the end")
+        return int.from_bytes(self._data[start : self._at], "little")
+
+    def _line(self) -> str:
+        window = bytes(self._data[self._at : self._at + mapped_file.PICKLE_TEXT_BYTES])
+        end = window.index(b"\n")
+        self._at += end + 1
+        return window[:end].decode("utf-8")
+
+    def _push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def _text(self, count: int) -> None:
+        start = self._at
+        self._at = start + count
+        self._push(self._as_text(start, self._at))
+
+    def _as_text(self, start: int, end: int) -> str | Skipped:
+        if end > len(self._data):
+            raise ValueError("beyond the end")
+        if end - start > mapped_file.PICKLE_TEXT_BYTES:
+            return Skipped("text", end - start)
+        return str(self._data[start:end], "utf-8", "surrogatepass")
+
+    def _bytes(self, count: int) -> None:
+        raw = self._take(count)
+        long = count > mapped_file.PICKLE_TEXT_BYTES
+        self._push(Skipped("bytes", count) if long else bytes(raw))
+
+    def _old_string(self, count: int) -> None:
+        raw = self._take(count)
+        long = count > mapped_file.PICKLE_TEXT_BYTES
+        self._push(Skipped("text", count) if long else bytes(raw).decode("latin-1"))
+
+    def _integer(self, count: int) -> None:
+        raw = self._take(count)
+        if count > 64:
+            self._push(Skipped("integer", count))
+        else:
+            self._push(int.from_bytes(raw, "little", signed=True))
+
+    def _float_line(self) -> None:
+        self._push(float(self._line()))
+
+    def _int_line(self) -> None:
+        line = self._line()
+        booleans = {"00": False, "01": True}
+        self._push(booleans[line] if line in booleans else self._bounded_int(line))
+
+    def _long_line(self) -> None:
+        self._push(self._bounded_int(self._line().rstrip("L")))
+
+    @staticmethod
+    def _bounded_int(line: str) -> int:
+        if len(line) > 200:
+            raise ValueError("a number of more than 200 digits")
+        return int(line)
+
+    def _string_line(self) -> None:
+        line = self._line()
+        if len(line) < 2 or line[0] not in "'\"" or line[-1] != line[0]:
+            raise ValueError("a string without quotes")
+        raw, _ = codecs.escape_decode(line[1:-1].encode("latin-1"))
+        self._push(raw.decode("latin-1"))
+
+    def _unicode_line(self) -> None:
+        self._push(self._line().encode("latin-1", "replace").decode("raw-unicode-escape"))
+
 
 _STOP, _BINPUT, _BINGET, _BININT1, _MARK = b".qhK("
 _TEXT, _BININT2, _BININT, _TUPLE, _REDUCE, _TUPLE_2, _FALSE = b"XMJtR\x86\x89"
@@ -75,7 +187,7 @@ class PickleMachine(OperandReader):
         memo, marks = self._memo, self._marks
         try:
             at = self._at
-            for _ in range(limits.PICKLE_INSTRUCTIONS):
+            for _ in range(mapped_file.PICKLE_INSTRUCTIONS):
                 code = data[at]
                 # The most frequent instructions are spelled out: most of a checkpoint is them.
                 if code == _BINPUT:
@@ -128,7 +240,7 @@ class PickleMachine(OperandReader):
                 remedy="the file is truncated or damaged; save or copy it again",
             ) from error
         raise UnsafeFileError(
-            f"a pickle of more than {limits.PICKLE_INSTRUCTIONS} instructions",
+            f"a pickle of more than {mapped_file.PICKLE_INSTRUCTIONS} instructions",
             source=self._source,
             remedy="save the weights as safetensors",
         )

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from math import prod
 
-from nht_theory.checkpoints import limits
+from nht_theory.checkpoints import mapped_file
 from nht_theory.checkpoints.elements import ELEMENTS, SAFETENSORS_NAMES
-from nht_theory.checkpoints.left_out import LeftOut
 from nht_theory.checkpoints.mapped_file import MappedFile
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.checkpoints.stored_tensor import Piece, StoredTensor
 from nht_theory.errors import InputError, UnsafeFileError
 
@@ -28,8 +28,7 @@ def read_header(
 
     Raises:
         InputError: the header is cut, is no JSON, or does not describe the bytes that follow.
-        UnsafeFileError: it asks for more than :mod:`nht_theory.checkpoints.limits` allows, or its
-            tensors overlap.
+        UnsafeFileError: it asks for more than is allowed, or its tensors overlap.
     """
     header, start = _parse(file)
     metadata = header.pop("__metadata__", {})
@@ -69,9 +68,9 @@ def _parse(file: MappedFile) -> tuple[dict[str, object], int]:
             source=file.path,
             remedy=_DAMAGED,
         )
-    if length > limits.HEADER_BYTES:
+    if length > mapped_file.HEADER_BYTES:
         raise UnsafeFileError(
-            f"a header of {length} bytes, above the limit of {limits.HEADER_BYTES}",
+            f"a header of {length} bytes, above the limit of {mapped_file.HEADER_BYTES}",
             source=file.path,
             remedy="save the tensors in several files",
         )
@@ -90,7 +89,7 @@ def parse_json(text: bytes, source: object) -> object:
         UnsafeFileError: it is larger or deeper than any model needs.
     """
     brackets = text.count(b"{") + text.count(b"[")
-    if len(text) > limits.HEADER_BYTES or brackets > limits.HEADER_BRACKETS:
+    if len(text) > mapped_file.HEADER_BYTES or brackets > mapped_file.HEADER_BRACKETS:
         raise UnsafeFileError(
             f"a header of {len(text)} bytes and {brackets} brackets: no model needs it",
             source=source,
@@ -128,7 +127,7 @@ def _entry(
         or not isinstance(offsets, list)
         or len(offsets) != 2
         or not all(map(_is_count, [*shape, *offsets]))
-        or len(shape) > limits.DIMENSIONS
+        or len(shape) > mapped_file.DIMENSIONS
     ):
         raise InputError(
             f"the entry of tensor {name[:200]!r} is no dtype, shape and data_offsets",

@@ -1,9 +1,10 @@
-"""Numbers in a saved object, however they were stored."""
+"""Single numbers inside a checkpoint: read from its tensors, and its training step."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ from nht_theory.checkpoints.distributed_checkpoint import (
     DistributedCheckpoint,
     DistributedTensor,
 )
-from nht_theory.checkpoints.pickle_values import OpaqueObject
+from nht_theory.checkpoints.pickle_policy import OpaqueObject, TensorReference
 from nht_theory.checkpoints.stored_tensor import StoredTensor
-from nht_theory.checkpoints.torch_calls import TensorReference
 from nht_theory.checkpoints.torch_file import TorchFile
 
 ReadNumber = Callable[[Any], float | None]
@@ -69,3 +69,65 @@ def _numpy_scalar(value: OpaqueObject) -> float | None:
     dtype = np.dtype("<" + code)
     number = float(np.frombuffer(raw, dtype)[0]) if len(raw) == dtype.itemsize else math.nan
     return number if math.isfinite(number) else None
+
+
+STEP_KEYS = (
+    "global_step",
+    "step",
+    "steps",
+    "global_steps",
+    "current_step",
+    "training_step",
+    "train_step",
+    "iteration",
+    "iterations",
+    "iter",
+    "it",
+    "iter_num",
+    "n_iter",
+    "num_updates",
+    "num_steps",
+    "update",
+)
+"""Keys that hold the number of optimiser steps taken, the surest first."""
+
+
+def step_in_metadata(metadata: Mapping[str, str]) -> int | None:
+    """The step in the metadata of a safetensors file.
+
+    Example:
+        >>> step_in_metadata({"format": "pt", "step": "1200"})
+        1200
+    """
+    for key in STEP_KEYS:
+        text = metadata.get(key, "")
+        if text.strip().isdecimal() and len(text) < 16:
+            return int(text)
+    return None
+
+
+def step_in_object(root: Any, read_number: ReadNumber) -> int | None:
+    """The step among the top-level entries of a saved object, or None.
+
+    Args:
+        read_number: reads a number that may lie in a tensor.
+    """
+    if not isinstance(root, dict):
+        return None
+    for key in STEP_KEYS:
+        if key in root:
+            number = read_number(root[key])
+            if number is not None and 0 <= number < 1 << 53 and number == int(number):
+                return int(number)
+    return None
+
+
+def step_in_trainer_state(text: bytes) -> int | None:
+    """The step in the ``trainer_state.json`` of Transformers.
+
+    Example:
+        >>> step_in_trainer_state(b'{"epoch": 2.0, "global_step": 500, "log_history": []}')
+        500
+    """
+    found = re.search(rb'"global_step":\s*(\d{1,15})\b', text)
+    return None if found is None else int(found[1])

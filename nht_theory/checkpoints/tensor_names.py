@@ -1,10 +1,16 @@
-"""What wrappers put before parameter names, and its removal."""
+"""Names of tensors: sets of weights, prefixes of wrappers, and names that are no parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from nht_theory.checkpoints.notes import Note, NoteKind
+from nht_theory.checkpoints.stored_tensor import StoredTensor
+
+LIVE = "live"
+"""The weights being trained."""
+EMA = "ema"
+"""Their moving average."""
 
 _ANYWHERE = (
     "_orig_mod.",
@@ -51,3 +57,35 @@ def stripped_names(names: Sequence[str]) -> tuple[dict[str, str], tuple[Note, ..
     first = next((n for n, now in current.items() if n != now), names[0])
     shown = ", ".join(dict.fromkeys(taken))
     return current, (Note(NoteKind.NAMES_STRIPPED, taken=shown, name=first, now=current[first]),)
+
+
+_STATISTIC_NAMES = "running_mean running_var num_batches_tracked n_averaged"
+_STATISTICS = frozenset(_STATISTIC_NAMES.split())
+_MASK_NAMES = "masked_bias mask tril triu relative_position_index rel_pos_index"
+_MASKS = frozenset(_MASK_NAMES.split())
+_POSITION_NAMES = """
+position_ids token_type_ids inv_freq original_inv_freq freqs_cis freqs cos_cached sin_cached cos sin
+pe pos_table position_table _float_tensor relative_coords_table
+"""
+_POSITIONS = frozenset(_POSITION_NAMES.split())
+
+
+def why_not_parameter(tensor: StoredTensor) -> str | None:
+    """Why a tensor is no trained parameter, or None where it is one.
+
+    State dictionaries hold buffers beside parameters and do not say which is which; names, types
+    and shapes do: running statistics of batch normalisation, causal masks (also GPT-2's
+    ``attn.bias`` of shape [1, 1, n, n]), fixed tables of positions, integers and booleans.
+    """
+    parent, _, leaf = tensor.name.rpartition(".")
+    shape = tensor.shape
+    if leaf in _STATISTICS:
+        return "running statistics, no parameter"
+    square = len(shape) == 4 and shape[:2] == (1, 1) and shape[2] == shape[3]
+    if leaf in _MASKS or leaf.endswith("_mask") or (square and tensor.name.endswith("attn.bias")):
+        return "a mask, no parameter"
+    if leaf in _POSITIONS or leaf.startswith("sinusoid") or parent.endswith("rotary_emb"):
+        return "a table of positions, no parameter"
+    if tensor.element.kind == "integer":
+        return f"{tensor.element.name} elements, no parameter"
+    return None

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from nht_theory.checkpoints.discovery import CheckpointSeries
 from nht_theory.checkpoints.groups import ParameterGroup, parameter_groups
-from nht_theory.checkpoints.left_out import LeftOut, refused
 from nht_theory.checkpoints.norms import Shape, SquaredNorms
-from nht_theory.checkpoints.notes import Note, NoteKind
+from nht_theory.checkpoints.notes import LeftOut, Note, NoteKind, refused
 from nht_theory.checkpoints.optimizer_state import OptimizerSettings
-from nht_theory.checkpoints.progress import ScanCallback
-from nht_theory.checkpoints.reading import read_all
-from nht_theory.checkpoints.weight_sets import LIVE
+from nht_theory.checkpoints.reading import ScanCallback, read_all
+from nht_theory.checkpoints.tensor_names import LIVE
 from nht_theory.errors import InputError
 
 Series = NDArray[np.float64]

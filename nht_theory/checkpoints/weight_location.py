@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nht_theory.checkpoints import limits
+from nht_theory.checkpoints import mapped_file
 from nht_theory.checkpoints.distributed_checkpoint import DistributedTensor
-from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.notes import Note, NoteKind
-from nht_theory.checkpoints.pickle_values import OpaqueKey, OpaqueObject, Skipped, Symbol
-from nht_theory.checkpoints.torch_calls import TensorReference, Unreadable
-from nht_theory.checkpoints.weight_sets import EMA, LIVE
+from nht_theory.checkpoints.notes import LeftOut, Note, NoteKind
+from nht_theory.checkpoints.pickle_policy import (
+    OpaqueKey,
+    OpaqueObject,
+    Skipped,
+    Symbol,
+    TensorReference,
+    Unreadable,
+)
+from nht_theory.checkpoints.tensor_names import EMA, LIVE
 from nht_theory.errors import InputError, UnsafeFileError
 
 CONTAINERS = (
@@ -149,9 +154,9 @@ def _leaves(root: Any, source: object) -> Iterator[_Found]:
         if children is None or id(value) in seen:
             continue
         seen.add(id(value))
-        if len(seen) > limits.TREE_NODES:
+        if len(seen) > mapped_file.TREE_NODES:
             raise UnsafeFileError(
-                f"more than {limits.TREE_NODES} containers in the saved object", source=source
+                f"more than {mapped_file.TREE_NODES} containers in the saved object", source=source
             )
         if isinstance(value, OpaqueObject) and not inside:
             inside = str(value.symbol or "an object")

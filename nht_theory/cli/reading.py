@@ -14,7 +14,7 @@ from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions
 from nht_theory.runs.study import Study
 
 if TYPE_CHECKING:
-    from nht_theory.checkpoints.progress import ScanProgress
+    from nht_theory.checkpoints.reading import ScanProgress
 
 
 def read_study(
@@ -81,7 +81,7 @@ def amount_of(now: ScanProgress) -> str:
     """Checkpoints done, rate and time left, in a few words.
 
     Example:
-        >>> from nht_theory.checkpoints.progress import ScanProgress
+        >>> from nht_theory.checkpoints.reading import ScanProgress
         >>> amount_of(ScanProgress(5_000_000, 20_000_000, 1, 4, seconds=2.0))
         '1/4, 2.5 MB/s, 6 s left'
         >>> amount_of(ScanProgress(0, 0, 4, 4, seconds=0.1))

@@ -54,7 +54,7 @@ def read_options(
         >>> read_options(None, None, ["optimizer=adamw"], exact=False, weights=None).hyperparameters
         {'optimizer': 'adamw'}
     """
-    from nht_theory.checkpoints.weight_sets import LIVE
+    from nht_theory.checkpoints.tensor_names import LIVE
     from nht_theory.runs.options import ReadOptions, parse_map
 
     values: dict[str, object] = {}

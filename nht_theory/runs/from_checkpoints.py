@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nht_theory import checkpoints
-from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.notes import NoteKind
-from nht_theory.checkpoints.progress import ScanCallback
+from nht_theory.checkpoints.notes import LeftOut, NoteKind
+from nht_theory.checkpoints.reading import ScanCallback
 from nht_theory.runs import column_names, columns
 from nht_theory.runs.notes import Note, RunNoteKind
 from nht_theory.runs.options import ReadOptions

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.progress import ScanCallback
+from nht_theory.checkpoints.notes import LeftOut
+from nht_theory.checkpoints.reading import ScanCallback
 from nht_theory.conventions import NormKind
 from nht_theory.errors import InputError, UnmatchedOptionError
 from nht_theory.runs import column_names, columns, from_checkpoints, settings

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.notes import Note
+from nht_theory.checkpoints.notes import LeftOut, Note
 
 __all__ = ["Note", "RunNoteKind", "notes_on"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from nht_theory.checkpoints.weight_sets import LIVE
+from nht_theory.checkpoints.tensor_names import LIVE
 from nht_theory.errors import InputError
 
 

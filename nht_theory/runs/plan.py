@@ -14,7 +14,7 @@ from nht_theory.checkpoints.directory_units import (
     SUFFIXES,
     TRAINING_ARGUMENTS,
 )
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, columns, run_format
 from nht_theory.runs.options import DEFAULT_OPTIONS, ReadOptions

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 
 if TYPE_CHECKING:
     from nht_theory.checkpoints import CheckpointSeries

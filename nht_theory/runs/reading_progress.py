@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from nht_theory.checkpoints.progress import ScanCallback, ScanProgress
+from nht_theory.checkpoints.reading import ScanCallback, ScanProgress
 from nht_theory.runs.read_plan import PlannedFile
 
 if TYPE_CHECKING:

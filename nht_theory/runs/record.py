@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import column_names, events, settings
 from nht_theory.runs.file_names import contradictions, settings_of_name

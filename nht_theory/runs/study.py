@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs.configurations import REMEDY, Configurations, configurations_of
 from nht_theory.runs.notes import Note

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nht_theory.checkpoints.directory_units import DISTRIBUTED_METADATA
-from nht_theory.checkpoints.left_out import LeftOut
-from nht_theory.checkpoints.links import why_not_followed
+from nht_theory.checkpoints.mapped_file import why_not_followed
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.runs import run_format
 
 _DIGITS = re.compile(r"(\d+)")

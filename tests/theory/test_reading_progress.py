@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from nht_theory.checkpoints import norm_cache
-from nht_theory.checkpoints.progress import ScanProgress
+from nht_theory.checkpoints.reading import ScanProgress
 from nht_theory.runs.load import load_study
 from nht_theory.runs.options import ReadOptions
 

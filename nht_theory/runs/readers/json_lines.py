@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs.notes import notes_on
 from nht_theory.runs.readers.text import read_text

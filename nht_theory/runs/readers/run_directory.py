@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs import run_format, settings
 from nht_theory.runs.notes import Note, RunNoteKind, notes_on

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nht_theory.checkpoints.directory_units import TRAINING_ARGUMENTS
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError, UnsafeFileError
 from nht_theory.runs.readers.text import read_json, read_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from nht_theory.checkpoints.left_out import LeftOut
+from nht_theory.checkpoints.notes import LeftOut
 from nht_theory.errors import InputError
 from nht_theory.runs.notes import notes_on
 from nht_theory.runs.readers.json_lines import columns_of_rows

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nht_theory.checkpoints.mapped_file import MappedFile
-from nht_theory.checkpoints.pickle_values import OpaqueObject
+from nht_theory.checkpoints.pickle_policy import OpaqueObject
 from nht_theory.checkpoints.torch_file import TorchFile
 from nht_theory.errors import InputError, UnsafeFileError
 
